@@ -1,0 +1,409 @@
+"""Estimator: fit, predict, evaluate, save and load, in one object."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from corginet.config import DEFAULT_RECIPE, merge, override, validate
+from corginet.data.dataset import Dataset
+from corginet.data.graph import InteractionGraph
+from corginet.data.ratings import Ratings
+from corginet.data.readers import Source, name_of, read_table
+from corginet.data.splits import PARTS, TEST, TRAIN, VALIDATION, Split, make_split
+from corginet.data.vocabulary import as_text
+from corginet.errors import UserError
+from corginet.models.values import to_values
+from corginet.nn.content import Content
+from corginet.nn.readout import Pairs
+from corginet.recipes import RunConfig, recipe
+from corginet.run import Saved, complete_or_absent, part_counts, read_run, write_run
+from corginet.runtime import versions
+from corginet.text.store import ContentStore, Progress, cache_folder
+from corginet.training.metrics import by_degree, by_quadrant, metrics
+from corginet.training.trainer import Fitted, Trainer, TrainingData, predict_raw
+from corginet.training.trainer import Progress as TrainingProgress
+
+if TYPE_CHECKING:
+    import polars as pl
+
+KNOWN_PAIR_PARTS = 10  # asked pairs that are observed are predicted in parts, each hidden
+
+
+class Estimator:
+    """A recipe with its settings, and after `fit` a model that predicts.
+
+        Estimator("corgi-dp", epochs=50).fit("ratings.csv", "items.csv").predict(pairs)
+
+    New users (through their few values) and new items (through their texts) are predicted
+    without retraining.
+    """
+
+    def __init__(
+        self, recipe_name: str = DEFAULT_RECIPE, config: Mapping[str, Any] | None = None, **fields: Any
+    ) -> None:
+        base = recipe(recipe_name).config
+        if config:
+            base = validate(RunConfig, merge(base.model_dump(), config), "the config")
+        self.config = override(base, fields, f"recipe '{recipe_name}'")
+        self.on_encode: Progress | None = None
+        self.on_epoch: Callable[[TrainingProgress], None] = lambda _: None
+
+    # --- fitting
+
+    def fit(
+        self,
+        ratings: Source | Dataset,
+        items: Source | None = None,
+        *,
+        split: Split | None = None,
+        store: ContentStore | None = None,
+        checkpoint: Path | None = None,
+        **reading: Any,
+    ) -> Estimator:
+        """Train on the training part, stop early on the validation part, score the test part."""
+        started = time.perf_counter()
+        read = isinstance(ratings, Dataset)
+        self.dataset = ratings if read else Dataset.read(ratings, items, **reading)
+        self.ratings, self.texts = self.dataset.ratings, self.dataset.texts
+        seed = self.config.seed
+        self.split = split or make_split(self.ratings, self.config.split, seed)
+        self.store = self._encoded(self.texts, store)
+        content = self._content(self.texts)
+        torch.manual_seed(seed)
+        self.model = self._build(content)
+        data = self._training_data(content)
+        trainer = Trainer(
+            self.config.training, self.config.observation, self.config.batches, seed, self.on_epoch
+        )
+        self.fitted: Fitted = trainer.fit(self.model, data, checkpoint)
+        self.report = self._score(content)
+        self.report["seconds"] = time.perf_counter() - started
+        return self
+
+    def _build(self, content: Content) -> torch.nn.Module:
+        dims = {kind: table.shape[1] for kind, table in content.summaries.items()}
+        n_users, n_items = self.ratings.n_users, self.ratings.n_items
+        return self.config.model.build(
+            self.ratings.task,
+            n_users,
+            n_items,
+            {**dims, "words": content.words.dim},
+            self.config.seed,
+        )
+
+    def _training_data(self, content: Content) -> TrainingData:
+        pairs, targets = self._part(VALIDATION)
+        return TrainingData(self.training_graph(), pairs, targets, content, self.ratings.task)
+
+    def _encoded(self, texts: Sequence[str], store: ContentStore | None) -> ContentStore | None:
+        """The texts in a store: the given one, or the cache that all fits share."""
+        model = self.config.model
+        if not model.reads_words and not model.summaries:
+            return None
+        if store is None:
+            encoder = self.config.encoder.build()
+            precision = self.config.encoder.precision
+            folder = cache_folder(encoder, precision)
+            store = ContentStore.create(folder, encoder.dim, precision, encoder.fingerprint())
+        missing = store.missing(texts)
+        if missing:
+            encoder = self.config.encoder.build()
+            if encoder.fingerprint() != store.encoder:
+                raise UserError(
+                    f"{store.folder} lacks {len(missing)} of the texts and was made by another "
+                    f"encoder ({store.encoder}); make it again with corginet encode"
+                )
+            store.add(texts, encoder, self.on_encode)
+        return store
+
+    def content(self) -> Content:
+        """The items' frozen text, as the model reads it."""
+        return self._content(self.texts)
+
+    def _content(self, texts: Sequence[str]) -> Content:
+        if self.store is None:
+            return no_content(len(texts))
+        return self.store.content(texts, self.config.model.summaries)
+
+    # --- observed graphs and parts
+
+    def training_graph(self) -> InteractionGraph:
+        """The training ratings as observed edges."""
+        rows = self.split.rows(TRAIN)
+        r = self.ratings
+        return graph_of(r.users[rows], r.items[rows], r.values[rows], r.n_users, r.n_items)
+
+    def _part(self, part: int) -> tuple[Pairs, Tensor]:
+        rows = self.split.rows(part)
+        r = self.ratings
+        pairs = Pairs(torch.from_numpy(r.users[rows]), torch.from_numpy(r.items[rows]))
+        return pairs, torch.from_numpy(r.values[rows]).to(torch.get_default_dtype())
+
+    # --- scoring
+
+    def _score(self, content: Content) -> dict[str, Any]:
+        """Validation and test metrics; this is the only look at the test part."""
+        graph, out = self.training_graph(), {}
+        for part in (VALIDATION, TEST):
+            pairs, targets = self._part(part)
+            if len(targets):
+                predicted = self._values(graph, pairs, content)
+                out[PARTS[part]] = self._grouped(predicted, targets.numpy(), pairs, graph)
+        scored = out.get("test", out["validation"])
+        return {
+            **scored,
+            "validation": out["validation"]["metrics"],
+            "epochs": self.fitted.epochs,
+            "best_epoch": self.fitted.best_epoch,
+            "recipe": self.config.recipe,
+            "seed": self.config.seed,
+            "data_hash": self.ratings.fingerprint(),
+            "parts": part_counts(self.split),
+            "scored_part": "test" if "test" in out else "validation",
+        }
+
+    def _grouped(
+        self, predicted: np.ndarray, actual: np.ndarray, pairs: Pairs, graph: InteractionGraph
+    ) -> dict[str, Any]:
+        task, degrees = self.ratings.task, graph.degrees.numpy()
+        of_users = degrees[pairs.users.numpy()]
+        of_items = degrees[pairs.items.numpy() + graph.n_users]
+        actual = actual.astype(np.float64)
+        return {
+            "metrics": metrics(predicted, actual, task),
+            "by_degree": by_degree(predicted, actual, of_users, task),
+            "by_quadrant": by_quadrant(predicted, actual, of_users > 0, of_items > 0, task),
+        }
+
+    def evaluate(self, ratings: Source | None = None, **reading: Any) -> dict[str, Any]:
+        """Metrics on the test part, or on other ratings of known or new users and items."""
+        if ratings is None:
+            part = TEST if len(self.split.rows(TEST)) else VALIDATION
+            pairs, targets = self._part(part)
+            graph, content = self.training_graph(), self._content(self.texts)
+            predicted = self._values(graph, pairs, content)
+            return self._grouped(predicted, targets.numpy(), pairs, graph)
+        task = self.ratings.task
+        bounds = (task.low, task.high)
+        given = Ratings.read(ratings, task=task.kind, bounds=bounds, **reading)
+        users = given.user_ids.ids.gather(given.users)
+        items = given.item_ids.ids.gather(given.items)
+        predicted, graph, pairs = self._predict_ids(users, items, None, None)
+        return self._grouped(predicted, given.values, pairs, graph)
+
+    # --- predicting
+
+    def predict(
+        self,
+        pairs: Source,
+        *,
+        history: Source | None = None,
+        items: Source | None = None,
+        columns: Mapping[str, str] | None = None,
+    ) -> pl.DataFrame:
+        """One row per asked pair, in their order: user, item, prediction.
+
+        `history` gives values of new (or known) users, `items` texts of new items. A pair whose
+        own value is among the observed ones is predicted with that value hidden.
+        """
+        import polars as pl
+
+        frame = read_table(pairs, ["user", "item"], columns)
+        users, items_asked = as_text(frame["user"]), as_text(frame["item"])
+        for name, column in (("user", users), ("item", items_asked)):
+            if column.null_count():
+                row = int(column.is_null().arg_max() or 0) + 1
+                raise UserError(
+                    f"{name_of(pairs)}: column '{name}' has {column.null_count()} empty cells "
+                    f"(first in row {row}); fill them"
+                )
+        known = None if history is None else self._read_history(history, columns)
+        texts = None if items is None else _read_items(items, columns)
+        values, _, _ = self._predict_ids(users, items_asked, known, texts)
+        return pl.DataFrame({"user": users, "item": items_asked, "prediction": values})
+
+    def _read_history(self, history: Source, columns: Mapping[str, str] | None) -> Ratings:
+        task = self.ratings.task
+        return Ratings.read(
+            history, columns, task=task.kind, bounds=(task.low, task.high), duplicates="last"
+        )
+
+    def _predict_ids(
+        self,
+        users: pl.Series,
+        items: pl.Series,
+        history: Ratings | None,
+        new_texts: pl.DataFrame | None,
+    ) -> tuple[np.ndarray, InteractionGraph, Pairs]:
+        world = self._world(users, items, history, new_texts)
+        pairs = Pairs(
+            torch.from_numpy(world.ratings.user_ids.rows(users)),
+            torch.from_numpy(world.ratings.item_ids.rows(items)),
+        )
+        r = world.ratings
+        graph = graph_of(r.users, r.items, r.values, r.n_users, r.n_items)
+        content = self._content(world.texts)
+        return self._values_hiding_own(graph, pairs, content), graph, pairs
+
+    def _world(
+        self,
+        users: pl.Series,
+        items: pl.Series,
+        history: Ratings | None,
+        new_texts: pl.DataFrame | None,
+    ) -> Dataset:
+        """The observed ratings with new users, items, texts and values added to them."""
+        train = self.split.rows(TRAIN)
+        r = self.ratings
+        user_ids, item_ids = r.user_ids.extended(users), r.item_ids.extended(items)
+        edges = [r.users[train], r.items[train], r.values[train]]
+        if history is not None:
+            user_ids = user_ids.extended(history.user_ids.ids)
+            item_ids = item_ids.extended(history.item_ids.ids)
+            edges = _later_wins(
+                edges,
+                [
+                    user_ids.rows(history.user_ids.ids.gather(history.users)),
+                    item_ids.rows(history.item_ids.ids.gather(history.items)),
+                    history.values,
+                ],
+            )
+        texts = [*self.texts, *[""] * (len(item_ids) - len(self.texts))]
+        if new_texts is not None:
+            rows = item_ids.rows(new_texts["item"])
+            for row, text in zip(rows.tolist(), new_texts["text"].to_list(), strict=True):
+                if row >= 0:
+                    texts[row] = text
+        self._ensure_encoded(texts)
+        seen = dataclasses.replace(
+            r, users=edges[0], items=edges[1], values=edges[2], user_ids=user_ids, item_ids=item_ids
+        )
+        return Dataset(seen, texts)
+
+    def _ensure_encoded(self, texts: Sequence[str]) -> None:
+        """Texts that came with the question are encoded beside the stored ones, in memory's
+        temporary folder: a run folder is never written to after it is complete."""
+        if self.store is None or not self.store.missing(texts):
+            return
+        import tempfile
+
+        self._temporary = tempfile.TemporaryDirectory(prefix="corginet-")
+        copy = self.store.copy_of([t for t in texts if not self.store.missing([t])],
+                                  Path(self._temporary.name) / "content")
+        self.store = self._encoded(texts, copy)
+
+    def _values(self, graph: InteractionGraph, pairs: Pairs, content: Content) -> np.ndarray:
+        raw = predict_raw(self.model, graph, pairs, content)
+        values: np.ndarray = to_values(raw, self.ratings.task).double().numpy()
+        return values
+
+    def _values_hiding_own(
+        self, graph: InteractionGraph, pairs: Pairs, content: Content
+    ) -> np.ndarray:
+        """Predict; pairs that are themselves observed in parts, the part's edges taken away."""
+        asked = pairs.users * graph.n_items + pairs.items
+        edges = graph.users * graph.n_items + graph.items
+        own = torch.isin(asked, edges)
+        out = np.empty(len(asked))
+        new = torch.nonzero(~own).flatten()
+        if len(new):
+            out[new.numpy()] = self._values(
+                graph, Pairs(pairs.users[new], pairs.items[new]), content
+            )
+        observed = torch.nonzero(own).flatten()
+        # a pair's part depends on its key alone, so asking twice gives the same number
+        part_of = asked[observed] * 2654435761 % KNOWN_PAIR_PARTS
+        for part in part_of.unique().tolist():
+            rows = observed[part_of == part]
+            rest = graph.keep(~torch.isin(edges, asked[rows]))
+            out[rows.numpy()] = self._values(
+                rest, Pairs(pairs.users[rows], pairs.items[rows]), content
+            )
+        return out
+
+    # --- saving and loading
+
+    def save(self, folder: Path | str, overwrite: bool = False) -> None:
+        """Write a self-contained run folder, whole or not at all."""
+        with complete_or_absent(Path(folder), overwrite) as building:
+            saved = Saved(
+                self.config.model_dump(),
+                self.ratings,
+                self.texts,
+                self.split,
+                self.report,
+                self.fitted.history,
+                {**versions(), "data_hash": self.ratings.fingerprint()},
+            )
+            write_run(building, saved, self.model.state_dict())
+            if self.store is not None:
+                self.store.copy_of(self.texts, building / "content")
+
+    @classmethod
+    def load(cls, folder: Path | str) -> Estimator:
+        """Read a run folder; nothing else is needed."""
+        from safetensors.torch import load_file
+
+        folder = Path(folder)
+        saved = read_run(folder)
+        self = cls.__new__(cls)
+        self.config = validate(RunConfig, saved.config, f"{folder.name}/config.toml")
+        self.on_encode, self.on_epoch = None, lambda _: None
+        self.ratings, self.texts, self.split = saved.ratings, saved.texts, saved.split
+        self.dataset = Dataset(saved.ratings, saved.texts, folder.name)
+        self.report = saved.metrics
+        self.fitted = Fitted(
+            saved.metrics["best_epoch"], saved.metrics["epochs"], float("nan"), saved.history
+        )
+        content_folder = folder / "content"
+        self.store = ContentStore.open(content_folder) if content_folder.is_dir() else None
+        self.model = self._build(self._content(self.texts))
+        try:
+            self.model.load_state_dict(load_file(folder / "weights.safetensors"))
+        except Exception as error:
+            first = str(error).strip().splitlines()[0]
+            raise UserError(f"{folder}: damaged weights ({first}); fit it again") from None
+        self.model.eval()
+        return self
+
+
+def graph_of(
+    users: np.ndarray, items: np.ndarray, values: np.ndarray, n_users: int, n_items: int
+) -> InteractionGraph:
+    """Arrays as a graph."""
+    return InteractionGraph.build(
+        torch.from_numpy(np.ascontiguousarray(users)),
+        torch.from_numpy(np.ascontiguousarray(items)),
+        torch.from_numpy(np.ascontiguousarray(values)).to(torch.get_default_dtype()),
+        n_users,
+        n_items,
+    )
+
+
+def no_content(n_items: int) -> Content:
+    """Items without words, for recipes that read none."""
+    from corginet.nn.words import Words
+
+    none = torch.zeros(n_items, dtype=torch.long)
+    return Content(Words(torch.zeros(0, 0), none, none))
+
+
+def _read_items(items: Source, columns: Mapping[str, str] | None) -> pl.DataFrame:
+    from corginet.data.dataset import read_texts
+
+    return read_texts(items, columns, "allow")
+
+
+def _later_wins(old: list[np.ndarray], new: list[np.ndarray]) -> list[np.ndarray]:
+    """Add edges; where a pair is in both, the new value replaces the old one."""
+    width = int(max(old[1].max(initial=0), new[1].max(initial=0))) + 1
+    stays = ~np.isin(old[0] * width + old[1], new[0] * width + new[1])
+    return [np.concatenate([a[stays], b]) for a, b in zip(old, new, strict=True)]

@@ -1,0 +1,115 @@
+"""GraphModel: initial states, convolutions, content, readout; it composes, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+import torch
+from jaxtyping import Float
+from pydantic import Field
+from torch import Tensor, nn
+
+from corginet.config import Config
+from corginet.data.graph import InteractionGraph
+from corginet.data.task import Task
+from corginet.models.values import HideValues, ReadValues, ValuesInput
+from corginet.nn.content import Content
+from corginet.nn.convs import EdgeStateConfig, GcnConfig
+from corginet.nn.edge_content import AlongEdges, AlongEdgesConfig
+from corginet.nn.readout import Pairs, ReadoutConfig
+from corginet.nn.states import StatesConfig
+
+ConvConfig = Annotated[EdgeStateConfig | GcnConfig, Field(discriminator="kind")]
+
+
+class GraphModelConfig(Config):
+    """A graph network: its width and depth, and the config of each part."""
+
+    kind: Literal["graph"] = "graph"
+    channels: int = Field(64, ge=1, le=4096, description="width of node and edge states")
+    n_layers: int = Field(3, ge=1, le=16, description="message-passing layers")
+    edge_dropout: float = Field(0.0, ge=0, lt=1, description="share of edges left out per step")
+    values: ValuesInput = Field("read", description="whether observed values are an input")
+    states: StatesConfig = StatesConfig()
+    conv: ConvConfig = EdgeStateConfig()
+    along_edges: AlongEdgesConfig = AlongEdgesConfig()
+    readout: ReadoutConfig = ReadoutConfig()
+
+    @property
+    def reads_words(self) -> bool:
+        return self.along_edges.score is not None or self.readout.pair_score is not None
+
+    @property
+    def summaries(self) -> tuple[str, ...]:
+        return (self.states.summary,) if self.states.summary else ()
+
+    def build(
+        self, task: Task, n_users: int, n_items: int, dims: Mapping[str, int], seed: int
+    ) -> GraphModel:
+        """dims holds the width of the words and of each summary."""
+        return GraphModel(
+            task,
+            HideValues(task) if self.values == "hidden" else ReadValues(task),
+            self.states.build(n_users, n_items, self.channels, dims, seed),
+            [self.conv.build(channels=self.channels) for _ in range(self.n_layers)],
+            self.along_edges.build(dims.get("words", 0), self.channels, self.n_layers),
+            self.readout.build(self.channels, dims.get("words", 0)),
+            self.edge_dropout,
+        )
+
+
+class GraphModel(nn.Module):
+    """Predict pairs from the observed graph and the items' content.
+
+    The pairs' own values are no argument of the call, so they cannot be used.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        values: nn.Module,
+        states: nn.Module,
+        convs: list[nn.Module],
+        along_edges: AlongEdges,
+        readout: nn.Module,
+        edge_dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.task, self.edge_dropout = task, edge_dropout
+        self.values, self.states = values, states
+        self.convs = nn.ModuleList(convs)
+        self.along_edges, self.readout = along_edges, readout
+
+    def forward(
+        self, graph: InteractionGraph, pairs: Pairs, content: Content
+    ) -> Float[Tensor, " pair"]:
+        """Raw outputs: logits, or values before they are clipped to their bounds."""
+        offset = self.values.offset(graph)
+        states = self.node_states(graph, content)
+        raw: Tensor = self.readout(graph, states, pairs, content)
+        scale = 1.0 if self.task.binary else self.task.scale
+        return offset + scale * raw
+
+    def node_states(
+        self, graph: InteractionGraph, content: Content
+    ) -> Float[Tensor, "node channel"]:
+        """Final states of all users and items."""
+        graph = self._dropped(self.values(graph))
+        if self.along_edges.n_passes == 2 and (graph.key is None or not self.training):
+            with torch.no_grad():
+                self._propagate(graph, content, first_pass=True)
+            return self._propagate(graph, content, first_pass=False)
+        return self._propagate(graph, content, first_pass=True)
+
+    def _propagate(self, graph: InteractionGraph, content: Content, first_pass: bool) -> Tensor:
+        states: Tensor = self.states(graph, content)
+        self.along_edges.start(graph, content.words, first_pass)
+        for layer, conv in enumerate(self.convs):
+            states = conv(graph, states, self.along_edges.at(layer, states[: graph.n_users]))
+        return states
+
+    def _dropped(self, graph: InteractionGraph) -> InteractionGraph:
+        if not self.training or not self.edge_dropout:
+            return graph
+        return graph.keep(torch.rand(len(graph)) >= self.edge_dropout, graph.key)

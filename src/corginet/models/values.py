@@ -1,0 +1,67 @@
+"""How values enter a network, and how its raw output becomes a value."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits, mse_loss
+
+from corginet.data.graph import InteractionGraph
+from corginet.data.task import Task
+
+ValuesInput = Literal["read", "hidden"]
+
+
+class ReadValues(nn.Module):
+    """Observed values, centred and scaled by the task's bounds; raw outputs start from their mean.
+
+    The mean is that of the edges observed now: a hidden value is not in it.
+    """
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self.task = task
+        self.centre = (task.low + task.high) / 2
+
+    def forward(self, graph: InteractionGraph) -> InteractionGraph:
+        return graph.with_values((graph.values - self.centre) / self.task.scale)
+
+    def offset(self, graph: InteractionGraph) -> Float[Tensor, ""]:
+        """The raw output that says 'the average value'."""
+        if not len(graph):
+            return torch.tensor(0.0 if self.task.binary else self.centre)
+        if self.task.binary:
+            return torch.logit(graph.mean_value.clamp(0.01, 0.99))
+        return graph.mean_value
+
+
+class HideValues(nn.Module):
+    """Who met what is seen, what came of it is not: values only serve as targets."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self.task = task
+        self.centre = (task.low + task.high) / 2
+
+    def forward(self, graph: InteractionGraph) -> InteractionGraph:
+        return graph.with_values(torch.zeros_like(graph.values))
+
+    def offset(self, graph: InteractionGraph) -> Float[Tensor, ""]:
+        return torch.tensor(0.0 if self.task.binary else self.centre)
+
+
+def to_values(raw: Float[Tensor, " pair"], task: Task) -> Float[Tensor, " pair"]:
+    """Raw outputs as probabilities, or as numbers within the bounds."""
+    return raw.sigmoid() if task.binary else raw.clamp(task.low, task.high)
+
+
+def loss_of(
+    raw: Float[Tensor, " pair"], targets: Float[Tensor, " pair"], task: Task
+) -> Float[Tensor, ""]:
+    """Binary cross entropy, or squared error in units of the range."""
+    if task.binary:
+        return binary_cross_entropy_with_logits(raw, targets)
+    return mse_loss(raw / task.scale, targets / task.scale)

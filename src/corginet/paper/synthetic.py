@@ -1,0 +1,189 @@
+"""The paper's synthetic experiment: can a model see what the user's focus word does?"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from corginet.data.splits import TEST
+from corginet.data.synthetic import WORDS, Synthetic, make_synthetic
+from corginet.estimator import Estimator
+from corginet.models.inspect import attention_weights
+from corginet.nn.content import Content
+from corginet.nn.readout import Pairs
+from corginet.text.onehot import OneHotEncoder
+from corginet.text.store import ContentStore
+
+SETTINGS: dict[str, Any] = {
+    "channels": 32,
+    "hidden": 64,
+    "epochs": 300,
+    "patience": 100,
+    "learning_rate": 0.01,
+    "dropout": 0.0,
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One model of the experiment."""
+
+    name: str
+    label: str
+    recipe: str
+    settings: dict[str, Any]
+
+
+ROWS = (
+    Row("gcn_text", "GCN, items start from their words", "gcn+average", {"values": "hidden"}),
+    Row("corgi_co", "CoRGi, additive", "corgi-co", {"values": "hidden", "states": "trainable"}),
+    Row("corgi_dp", "CoRGi, dot-product", "corgi-dp", {"values": "hidden", "states": "trainable"}),
+    Row(
+        "corgi_co_random",
+        "CoRGi, additive, fixed random states",
+        "corgi-co",
+        {"values": "hidden", "states": "random"},
+    ),
+    Row(
+        "corgi_dp_random",
+        "CoRGi, dot-product, fixed random states",
+        "corgi-dp",
+        {"values": "hidden", "states": "random"},
+    ),
+    Row(
+        "corgi_read",
+        "CoRGi, the pair's own attention at the readout",
+        "corgi-read",
+        {"values": "hidden", "states": "trainable"},
+    ),
+    Row("gcn_labels", "GCN, edge values are an input", "gcn", {"states": "trainable"}),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """A fitted model of the experiment, with what was measured on it."""
+
+    row: Row
+    estimator: Estimator
+    accuracy: float
+    seconds: float
+    focus: dict[str, float]  # place → share of pairs whose largest weight is the focus word
+
+
+def run_synthetic(
+    seed: int = 0,
+    size: tuple[int, int, int] = (1000, 1000, 100_000),
+    rows: tuple[Row, ...] = ROWS,
+    tell: Callable[[Row, int, float], None] = lambda *_: None,
+    **overrides: Any,
+) -> tuple[Synthetic, list[Outcome]]:
+    """Fit every row on the same data and split."""
+    data = make_synthetic(*size, seed=seed)
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="corginet-") as folder:
+        store = one_hot_store(data, Path(folder) / "content")
+        for row in rows:
+            settings = {**SETTINGS, **row.settings, **overrides, "seed": seed}
+            estimator = Estimator(row.recipe, **_fitting(row.recipe, settings))
+            estimator.on_epoch = lambda p, row=row: tell(row, p.epoch, p.validation_loss or 0.0)
+            estimator.fit(data.dataset, store=store)
+            report = estimator.report
+            outcomes.append(
+                Outcome(
+                    row,
+                    estimator,
+                    report["metrics"]["accuracy"],
+                    report["seconds"],
+                    focus_shares(estimator, data),
+                )
+            )
+    return data, outcomes
+
+
+def one_hot_store(data: Synthetic, folder: Path) -> ContentStore:
+    """The five words as one-hot vectors."""
+    encoder = OneHotEncoder(WORDS)
+    store = ContentStore.create(folder, encoder.dim, "fp32", encoder.fingerprint())
+    store.add(data.dataset.texts, encoder)
+    return store
+
+
+def _fitting(recipe: str, settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings that a recipe has; dropout goes to each of its dropouts."""
+    from corginet.config import fields
+    from corginet.recipes import recipe as find
+
+    rate = settings.pop("dropout")
+    names = {path.rsplit(".", 1)[-1] for path, _, _ in fields(find(recipe).config)}
+    rates = {n: rate for n in ("message_dropout", "readout_dropout") if n in names}
+    return {**{k: v for k, v in settings.items() if k in names}, **rates}
+
+
+def test_pairs_with_focus(estimator: Estimator, data: Synthetic) -> Pairs:
+    """The test pairs whose item holds the user's focus word."""
+    rows = estimator.split.rows(TEST)
+    rows = rows[data.dataset.ratings.values[rows] == 1]
+    r = data.dataset.ratings
+    return Pairs(torch.from_numpy(r.users[rows]), torch.from_numpy(r.items[rows]))
+
+
+def focus_shares(estimator: Estimator, data: Synthetic) -> dict[str, float]:
+    """Per place of attention, how often the largest weight falls on the focus word."""
+    pairs = test_pairs_with_focus(estimator, data)
+    content = estimator.content()
+    found = attention_weights(estimator.model, estimator.training_graph(), pairs, content)
+    wanted = torch.from_numpy(data.focus)[pairs.users]
+    words = word_numbers(content, pairs)
+    shares = {}
+    for place, weights in found.items():
+        top = weights.argmax(1, keepdim=True)
+        shares[place] = float((words.gather(1, top)[:, 0] == wanted).float().mean())
+    return shares
+
+
+def chance(data: Synthetic, estimator: Estimator) -> float:
+    """The share that falls on the focus word when any of the item's words is drawn."""
+    pairs = test_pairs_with_focus(estimator, data)
+    return float((1 / data.holds.sum(1)[pairs.items.numpy()]).mean())
+
+
+def word_numbers(content: Content, pairs: Pairs) -> torch.Tensor:
+    """Which vocabulary word each padded word of each pair's item is."""
+    rows, real = content.words.of(pairs.items)
+    return content.words.vectors[rows].argmax(-1).masked_fill(~real, -1)
+
+
+def example_pairs(estimator: Estimator, data: Synthetic) -> dict[str, tuple[int, int]]:
+    """Two test pairs of items with four words: one with the user's focus word, one without."""
+    r = data.dataset.ratings
+    rows = estimator.split.rows(TEST)
+    four = rows[data.holds.sum(1)[r.items[rows]] == 4]
+    if not len(four):
+        four = rows[data.holds.sum(1)[r.items[rows]] > 0]
+    out = {}
+    for name, value in (("with", 1.0), ("without", 0.0)):
+        row = four[r.values[four] == value][0]
+        out[name] = (int(r.users[row]), int(r.items[row]))
+    return out
+
+
+def node_maps(estimator: Estimator, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """t-SNE of the final states of items and of users."""
+    from sklearn.manifold import TSNE
+
+    graph, content = estimator.training_graph(), estimator.content()
+    with torch.no_grad():
+        states = estimator.model.node_states(graph, content).numpy()
+    perplexity = min(30, (min(graph.n_users, graph.n_items) - 1) // 3)
+    maps = [
+        TSNE(random_state=seed, perplexity=perplexity, init="pca").fit_transform(part)
+        for part in (states[graph.n_users :], states[: graph.n_users])
+    ]
+    return maps[0], maps[1]

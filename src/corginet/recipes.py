@@ -1,0 +1,118 @@
+"""All recipes: a name, the paper's row, and a config. A variant is a row here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from corginet.config import Config, validate
+from corginet.data.splits import SplitConfig
+from corginet.errors import UserError, did_you_mean
+from corginet.models.graph_model import GraphModelConfig
+from corginet.text.encoders import EncoderConfig
+from corginet.training.observation import BatchConfig, ObservationConfig
+from corginet.training.trainer import TrainingConfig
+
+ModelConfig = Annotated[GraphModelConfig, Field()]
+
+
+class RunConfig(Config):
+    """Everything that decides a run, beside the data."""
+
+    recipe: str = Field(description="name of the recipe")
+    seed: int = Field(0, ge=0, lt=2**31, description="seed of split, weights and training")
+    model: ModelConfig = GraphModelConfig()
+    encoder: EncoderConfig = EncoderConfig()
+    split: SplitConfig = SplitConfig()
+    observation: ObservationConfig = ObservationConfig()
+    batches: BatchConfig = BatchConfig()
+    training: TrainingConfig = TrainingConfig()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A named config, the paper's row it stands for, and how it departs from it."""
+
+    name: str
+    paper_row: str
+    config: RunConfig
+    deviation: str = ""
+
+    @property
+    def reads_text(self) -> bool:
+        model = self.config.model
+        return bool(model.reads_words or model.summaries)
+
+
+LEAK_FREE = "trained on hidden edges, full batch, at a higher rate for fewer steps"
+
+
+_RECIPES: list[tuple[str, str, dict[str, Any], str]] = []
+
+
+def _row(name: str, paper_row: str, deviation: str = LEAK_FREE, **parts: Any) -> None:
+    _RECIPES.append((name, paper_row, parts, deviation))
+
+
+def _corgi(score: str, combine: str = "add", **along: Any) -> dict[str, Any]:
+    return {
+        "model": {
+            "conv": {"kind": "edge_states", "combine": combine},
+            "along_edges": {"score": score, **along},
+        }
+    }
+
+
+def _gcn(**model: Any) -> dict[str, Any]:
+    return {"model": {"conv": {"kind": "gcn"}, **model}}
+
+
+_row("corgi-co", "CoRGi: Concat", **_corgi("additive"))
+_row("corgi-dp", "CoRGi: Dot-product", **_corgi("dot_product"))
+for _short, _score in (("co", "additive"), ("dp", "dot_product")):
+    _row(f"corgi-{_short}-one-way", "CoRGi, user-only", **_corgi(_score, both_ways=False))
+    _row(f"corgi-{_short}-concatenate", "CoRGi, combination", **_corgi(_score, "concatenate"))
+    _row(
+        f"corgi-{_short}-cached",
+        "CoRGi, with caching",
+        **_corgi(_score, cached=True),
+        observation={"policy": "folds"},
+    )
+_row("corgi-dynamic", "", "dynamic attention, beyond the paper", **_corgi("dynamic"))
+_row(
+    "corgi-read",
+    "",
+    "the asked pair's own attention at the readout, beyond the paper",
+    model={
+        "conv": {"kind": "edge_states"},
+        "along_edges": {"score": "dot_product"},
+        "readout": {"pair_score": "dot_product"},
+    },
+)
+_row("grape", "GRAPE", model={"conv": {"kind": "edge_states"}, "edge_dropout": 0.3})
+_row("gcn", "GCN", **_gcn())
+_row("gcn+average", "GCN Init: BERT Avg.", **_gcn(states={"summary": "average"}))
+_row("gcn+cls", "GCN Init: BERT CLS", **_gcn(states={"summary": "cls"}))
+_row("gcn+sentence", "GCN Init: SBERT", **_gcn(states={"summary": "sentence"}))
+
+
+def recipe_names() -> list[str]:
+    return [row[0] for row in _RECIPES]
+
+
+def recipe(name: str) -> Recipe:
+    """Look a recipe up by name."""
+    for row_name, paper_row, parts, deviation in _RECIPES:
+        if row_name == name:
+            config = validate(RunConfig, {"recipe": name, **parts}, f"recipe {name}")
+            return Recipe(name, paper_row, config, deviation)
+    raise UserError(
+        f"unknown recipe '{name}'{did_you_mean(name, recipe_names()) or ';'} "
+        "All names: corginet recipes."
+    )
+
+
+def all_recipes() -> list[Recipe]:
+    return [recipe(name) for name in recipe_names()]
