@@ -230,6 +230,23 @@ class Estimator:
         values, _, _ = self._predict_ids(users, items_asked, known, texts)
         return pl.DataFrame({"user": users, "item": items_asked, "prediction": values})
 
+    def recommend(self, user: str, top: int = 10) -> pl.DataFrame:
+        """The items with the highest predictions among those the user has no rating of."""
+        import polars as pl
+
+        if top < 1:
+            raise UserError(f"--top got {top}; ask for at least 1 item")
+        row = int(self.ratings.user_ids.rows(pl.Series([user]))[0])
+        if row < 0:
+            raise UserError(f"unknown user '{user}'; corginet predict --history takes new users")
+        rated = self.ratings.items[self.ratings.users == row]
+        unseen = np.setdiff1d(np.arange(self.ratings.n_items), rated)
+        pairs = Pairs(torch.full((len(unseen),), row), torch.from_numpy(unseen))
+        values = self._values(self.training_graph(), pairs, self.content())
+        best = np.argsort(-values, kind="stable")[:top]
+        ids = self.ratings.item_ids.ids.gather(unseen[best])
+        return pl.DataFrame({"item": ids, "prediction": values[best]})
+
     def _read_history(self, history: Source, columns: Mapping[str, str] | None) -> Ratings:
         task = self.ratings.task
         return Ratings.read(
