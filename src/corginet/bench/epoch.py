@@ -73,9 +73,7 @@ def bench_epoch(size: Size | None = None, repeats: int = 6, seed: int = 0) -> di
 
 def _largest_fraction(name: str, size: Size, seed: int) -> float:
     """How much of the size the literal version can hold, from what a sixteenth of it takes."""
-    small, larger = (
-        _measure(name, size.part(f), True, 1, seed)["gb"] for f in (1 / 32, 1 / 16)
-    )
+    small, larger = (_measure(name, size.part(f), True, 1, seed)["gb"] for f in (1 / 32, 1 / 16))
     per_fraction = max(1e-3, (larger - small) * 32)
     free = 0.85 * _available_gb() - small
     for fraction in (1.0, 0.75, 0.5, 0.25, 0.125):
@@ -124,7 +122,7 @@ def _work(order: dict[str, Any]) -> dict[str, float]:
             raw = literal_forward(model, graph, pairs, content, DROPOUT)
         else:
             raw = model(graph, pairs, content)
-        loss_of(raw, targets, model.task).backward()  # type: ignore[no-untyped-call]
+        loss_of(raw, targets, model.task).backward()
         optimizer.step()
 
     times = []
@@ -137,21 +135,15 @@ def _work(order: dict[str, Any]) -> dict[str, float]:
     return {"seconds": min(times[1:] or times), "gb": peak}
 
 
-def make_problem(
-    size: Size, seed: int
-) -> tuple[InteractionGraph, Content, Pairs, torch.Tensor]:
+def make_problem(size: Size, seed: int) -> tuple[InteractionGraph, Content, Pairs, torch.Tensor]:
     """A random graph with uneven popularity, five levels of values, and full texts."""
     rng = np.random.default_rng(seed)
     share = rng.pareto(1.5, size.n_items) + 0.2
     items = rng.choice(size.n_items, size.n_edges, p=share / share.sum())
     users = rng.integers(size.n_users, size=size.n_edges)
     values = rng.integers(1, 6, size.n_edges).astype(np.float32)
-    graph = InteractionGraph.build(
-        *(torch.from_numpy(x) for x in (users, items, values)),
-        size.n_users,
-        size.n_items,
-        key="all",
-    )
+    edges = (torch.from_numpy(users), torch.from_numpy(items), torch.from_numpy(values))
+    graph = InteractionGraph.build(*edges, size.n_users, size.n_items, key="all")
     n = size.n_items * size.n_words
     vectors = working_precision(torch.empty(n, size.dim, dtype=torch.bfloat16))
     for part in vectors.split(4096):  # no fp32 copy of all: it would hide the epoch's own peak

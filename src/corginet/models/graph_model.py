@@ -17,7 +17,7 @@ from corginet.models.values import HideValues, ReadValues, ValuesInput
 from corginet.nn.content import Content
 from corginet.nn.convs import EdgeStateConfig, GcnConfig
 from corginet.nn.edge_content import AlongEdges, AlongEdgesConfig
-from corginet.nn.readout import Pairs, ReadoutConfig
+from corginet.nn.readout import Pairs, Readout, ReadoutConfig
 from corginet.nn.states import StatesConfig
 
 ConvConfig = Annotated[EdgeStateConfig | GcnConfig, Field(discriminator="kind")]
@@ -52,7 +52,7 @@ class GraphModelConfig(Config):
             task,
             HideValues(task) if self.values == "hidden" else ReadValues(task),
             self.states.build(n_users, n_items, self.channels, dims, seed),
-            [self.conv.build(channels=self.channels) for _ in range(self.n_layers)],
+            [self.conv.build(self.channels) for _ in range(self.n_layers)],
             self.along_edges.build(dims.get("words", 0), self.channels, self.n_layers),
             self.readout.build(self.channels, dims.get("words", 0)),
             self.edge_dropout,
@@ -68,11 +68,11 @@ class GraphModel(nn.Module):
     def __init__(
         self,
         task: Task,
-        values: nn.Module,
+        values: ReadValues | HideValues,
         states: nn.Module,
         convs: list[nn.Module],
         along_edges: AlongEdges,
-        readout: nn.Module,
+        readout: Readout,
         edge_dropout: float = 0.0,
     ) -> None:
         super().__init__()
