@@ -23,7 +23,7 @@ LAYERS = [
     {"text"},
     {"models"},
     {"training"},
-    {"recipes", "run"},
+    {"recipes", "run", "world"},
     {"estimator"},
     {"explain", "report"},
     {"paper", "bench"},
@@ -45,26 +45,27 @@ def test_imports_go_one_way() -> None:
             names = [node.module] if isinstance(node, ast.ImportFrom) else []
             for name in names:
                 parts = (name or "").split(".")
-                if parts[0] == "corginet" and len(parts) > 1:
-                    if layer_of(parts[1]) > layer_of(home):
-                        wrong.append(f"{path.name} imports {name}")
+                ours = parts[0] == "corginet" and len(parts) > 1
+                if ours and layer_of(parts[1]) > layer_of(home):
+                    wrong.append(f"{path.name} imports {name}")
     assert wrong == []
 
 
 def test_files_and_functions_stay_small() -> None:
     for path in PACKAGE.rglob("*.py"):
         source = path.read_text()
-        assert len(source.splitlines()) <= 360, path
+        assert len(source.splitlines()) <= 340, path
         for node in ast.walk(ast.parse(source)):
             if isinstance(node, ast.FunctionDef):
-                assert (node.end_lineno or 0) - node.lineno <= 80, f"{path}: {node.name}"
+                first = node.body[1] if ast.get_docstring(node) and node.body[1:] else node.body[0]
+                assert (node.end_lineno or 0) - first.lineno <= 60, f"{path}: {node.name}"
 
 
 def test_no_pickle_no_eval() -> None:
     for path in PACKAGE.rglob("*.py"):
         source = path.read_text()
         assert not re.search(
-            r"\bpickle\.|torch\.load\(|torch\.save\(|\beval\(|shell=True", source
+            r"import pickle|torch\.load\(|torch\.save\(|(?<![.\w])eval\(|shell=True", source
         ), path
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ import torch
 from torch import Tensor
 
 from corginet.config import DEFAULT_RECIPE, merge, override, validate
-from corginet.data.dataset import Dataset
+from corginet.data.dataset import Dataset, read_texts
 from corginet.data.graph import InteractionGraph
 from corginet.data.ratings import Ratings
 from corginet.data.readers import Source, name_of, read_table
@@ -31,11 +32,10 @@ from corginet.text.store import ContentStore, Progress, cache_folder
 from corginet.training.metrics import by_degree, by_quadrant, metrics
 from corginet.training.trainer import Fitted, Trainer, TrainingData, predict_raw
 from corginet.training.trainer import Progress as TrainingProgress
+from corginet.world import extend_world, graph_of, no_content, predict_hiding_own
 
 if TYPE_CHECKING:
     import polars as pl
-
-KNOWN_PAIR_PARTS = 10  # asked pairs that are observed are predicted in parts, each hidden
 
 
 class Estimator:
@@ -236,7 +236,7 @@ class Estimator:
                     f"(first in row {row}); fill them"
                 )
         known = None if history is None else self._read_history(history, columns)
-        texts = None if items is None else _read_items(items, columns)
+        texts = None if items is None else read_texts(items, columns, "allow")
         values, _, _ = self._predict_ids(users, items_asked, known, texts)
         return pl.DataFrame({"user": users, "item": items_asked, "prediction": values})
 
@@ -270,7 +270,12 @@ class Estimator:
         history: Ratings | None,
         new_texts: pl.DataFrame | None,
     ) -> tuple[np.ndarray, InteractionGraph, Pairs]:
-        world = self._world(users, items, history, new_texts)
+        train = self.split.rows(TRAIN)
+        r = self.ratings
+        seen = dataclasses.replace(
+            r, users=r.users[train], items=r.items[train], values=r.values[train]
+        )
+        world = extend_world(Dataset(seen, self.texts), users, items, history, new_texts)
         pairs = Pairs(
             torch.from_numpy(world.ratings.user_ids.rows(users)),
             torch.from_numpy(world.ratings.item_ids.rows(items)),
@@ -278,70 +283,13 @@ class Estimator:
         r = world.ratings
         graph = graph_of(r.users, r.items, r.values, r.n_users, r.n_items)
         content = self._content(world.texts)
-        return self._values_hiding_own(graph, pairs, content), graph, pairs
-
-    def _world(
-        self,
-        users: pl.Series,
-        items: pl.Series,
-        history: Ratings | None,
-        new_texts: pl.DataFrame | None,
-    ) -> Dataset:
-        """The observed ratings with new users, items, texts and values added to them."""
-        train = self.split.rows(TRAIN)
-        r = self.ratings
-        user_ids, item_ids = r.user_ids.extended(users), r.item_ids.extended(items)
-        edges = [r.users[train], r.items[train], r.values[train]]
-        if history is not None:
-            user_ids = user_ids.extended(history.user_ids.ids)
-            item_ids = item_ids.extended(history.item_ids.ids)
-            edges = _later_wins(
-                edges,
-                [
-                    user_ids.rows(history.user_ids.ids.gather(history.users)),
-                    item_ids.rows(history.item_ids.ids.gather(history.items)),
-                    history.values,
-                ],
-            )
-        texts = [*self.texts, *[""] * (len(item_ids) - len(self.texts))]
-        if new_texts is not None:
-            rows = item_ids.rows(new_texts["item"])
-            for row, text in zip(rows.tolist(), new_texts["text"].to_list(), strict=True):
-                if row >= 0:
-                    texts[row] = text
-        seen = dataclasses.replace(
-            r, users=edges[0], items=edges[1], values=edges[2], user_ids=user_ids, item_ids=item_ids
-        )
-        return Dataset(seen, texts)
+        predict = partial(self._values, content=content)
+        return predict_hiding_own(predict, graph, pairs), graph, pairs
 
     def _values(self, graph: InteractionGraph, pairs: Pairs, content: Content) -> np.ndarray:
         raw = predict_raw(self.model, graph, pairs, content)
         values: np.ndarray = to_values(raw, self.ratings.task).double().numpy()
         return values
-
-    def _values_hiding_own(
-        self, graph: InteractionGraph, pairs: Pairs, content: Content
-    ) -> np.ndarray:
-        """Predict; pairs that are themselves observed in parts, the part's edges taken away."""
-        asked = pairs.users * graph.n_items + pairs.items
-        edges = graph.users * graph.n_items + graph.items
-        own = torch.isin(asked, edges)
-        out = np.empty(len(asked))
-        new = torch.nonzero(~own).flatten()
-        if len(new):
-            out[new.numpy()] = self._values(
-                graph, Pairs(pairs.users[new], pairs.items[new]), content
-            )
-        observed = torch.nonzero(own).flatten()
-        # a pair's part depends on its key alone, so asking twice gives the same number
-        part_of = asked[observed] * 2654435761 % KNOWN_PAIR_PARTS
-        for part in part_of.unique().tolist():
-            rows = observed[part_of == part]
-            rest = graph.keep(~torch.isin(edges, asked[rows]))
-            out[rows.numpy()] = self._values(
-                rest, Pairs(pairs.users[rows], pairs.items[rows]), content
-            )
-        return out
 
     # --- saving and loading
 
@@ -387,37 +335,3 @@ class Estimator:
             raise UserError(f"{folder}: damaged weights ({first}); fit it again") from None
         self.model.eval()
         return self
-
-
-def graph_of(
-    users: np.ndarray, items: np.ndarray, values: np.ndarray, n_users: int, n_items: int
-) -> InteractionGraph:
-    """Arrays as a graph."""
-    return InteractionGraph.build(
-        torch.from_numpy(np.ascontiguousarray(users)),
-        torch.from_numpy(np.ascontiguousarray(items)),
-        torch.from_numpy(np.ascontiguousarray(values)).to(torch.get_default_dtype()),
-        n_users,
-        n_items,
-    )
-
-
-def no_content(n_items: int) -> Content:
-    """Items without words, for recipes that read none."""
-    from corginet.nn.words import Words
-
-    none = torch.zeros(n_items, dtype=torch.long)
-    return Content(Words(torch.zeros(0, 0), none, none))
-
-
-def _read_items(items: Source, columns: Mapping[str, str] | None) -> pl.DataFrame:
-    from corginet.data.dataset import read_texts
-
-    return read_texts(items, columns, "allow")
-
-
-def _later_wins(old: list[np.ndarray], new: list[np.ndarray]) -> list[np.ndarray]:
-    """Add edges; where a pair is in both, the new value replaces the old one."""
-    width = int(max(old[1].max(initial=0), new[1].max(initial=0))) + 1
-    stays = ~np.isin(old[0] * width + old[1], new[0] * width + new[1])
-    return [np.concatenate([a[stays], b]) for a, b in zip(old, new, strict=True)]

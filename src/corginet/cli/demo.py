@@ -46,16 +46,17 @@ def demo(*, out: Path = Path("demo"), seed: int = 0, json: bool = False) -> None
     if out.exists() and not out.is_dir():
         raise UserError(f"--out {out} is a file; name a folder")
     started = time.perf_counter()
-    with progress("demo") as bar:
+    out.mkdir(parents=True, exist_ok=True)
+    with progress("demo") as bar, tempfile.TemporaryDirectory(prefix="corginet-") as folder:
+        done: list[str] = []
 
-        def tell(row: Row, epoch: int, loss: float) -> None:
-            done = [r.name for r in ROWS].index(row.name)
-            bar(done, len(ROWS), f"{row.label}, epoch {epoch}, validation loss {loss:.3f}")
+        def tell(row: Row) -> None:
+            done.append(row.label)
+            bar(len(done), len(ROWS), f"done: {row.label}")
 
-        with tempfile.TemporaryDirectory(prefix="corginet-") as folder:
-            data, outcomes = run_synthetic(Path(folder), seed=seed, tell=tell)
-            out.mkdir(parents=True, exist_ok=True)
-            figures = save_figures(data, outcomes, out)
+        bar(0, len(ROWS), "training seven models")
+        data, outcomes = run_synthetic(Path(folder), seed=seed, tell=tell)
+        figures = save_figures(data, outcomes, out)
     result = {
         "accuracy": _accuracies(outcomes),
         "focus": {o.row.name: o.focus for o in outcomes if o.focus},

@@ -38,6 +38,7 @@ class TrainingConfig(Config):
     optimizer: Literal["adam", "adamw"] = Field("adam", description="kind of optimiser")
     weight_decay: float = Field(0.0, ge=0, le=10, description="shrinkage of the weights")
     patience: int = Field(40, ge=1, description="epochs without a better validation loss to stop")
+    good_enough: float = Field(0.0, ge=0, description="validation loss at which to stop")
     validate_every: int = Field(1, ge=1, description="epochs between looks at the validation part")
     checkpoint_every: int = Field(20, ge=1, description="epochs between checkpoints")
 
@@ -120,7 +121,8 @@ class Trainer:
 
     def _finished(self, state: Fitted) -> bool:
         waited = state.epochs - state.best_epoch
-        return state.epochs >= self.config.epochs or waited >= self.config.patience
+        done = state.epochs >= self.config.epochs or waited >= self.config.patience
+        return done or state.best_loss < self.config.good_enough
 
     def _epoch(
         self, model: nn.Module, optimizer: torch.optim.Optimizer, data: TrainingData, state: Fitted
