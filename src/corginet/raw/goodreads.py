@@ -79,7 +79,9 @@ def _to_values(rows: pl.DataFrame) -> pl.DataFrame:
             f"{', '.join(repr(p) for p in PHRASES)}; correct or remove these rows"
         )
     if rated.height == 0:
-        raise UserError(f"user_rating files: no row has a rating; add the others: {GOODREADS.where()}")
+        raise UserError(
+            f"user_rating files: no row has a rating; add the others: {GOODREADS.where()}"
+        )
     value = pl.col("phrase").replace_strict(PHRASES, return_dtype=pl.Int64)
     return rated.select("user", "title", value=value)
 
@@ -116,11 +118,9 @@ def _join(
     """The filters over books in turn, then one rating per user and book."""
     import polars as pl
 
-    def step(name: str, kept: pl.DataFrame, item: str = "item") -> pl.DataFrame:
-        found = ratings.join(kept, on="title", how="inner", maintain_order="left")
-        left = found.select("user", "title").n_unique() if item == "item" else 0
-        count = count_step(name, found, item=item) | ({"ratings": left} if left else {})
-        done.steps.append(count)
+    def step(name: str, kept: pl.DataFrame) -> pl.DataFrame:
+        found = ratings.join(kept, on="title", how="semi")
+        done.steps.append(count_step(name, found, item="title") | {"items": kept.height})
         return kept
 
     books = step("title found among the books", books)
@@ -137,10 +137,9 @@ def _join(
     if joined.height == 0:
         raise UserError(_nothing_left(done))
     done.ratings = joined.select("user", "item", "value")
-    done.items = (
-        books.join(joined.select("item").unique(), on="item", how="semi", maintain_order="left")
-        .select("item", "text", title="name")
-    )
+    done.items = books.join(
+        joined.select("item").unique(), on="item", how="semi", maintain_order="left"
+    ).select("item", "text", title="name")
 
 
 def _english(texts: pl.Series, progress: Progress | None) -> pl.Series:

@@ -7,14 +7,14 @@ import io
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
 from corginet.errors import UserError
+from corginet.raw.prepared import Progress
 
-Progress = Callable[[int, int, str], None]
 Box = tuple[float, float, float, str]  # left, top, bottom, text
 
 
@@ -44,8 +44,7 @@ class RapidReader:
                 "pip install --force-reinstall 'corginet[ocr]'"
             )
         self.name = f"rapidocr-{version('rapidocr')}"
-        wanted = threads or len(os.sched_getaffinity(0))
-        limits = {"EngineConfig.onnxruntime.intra_op_num_threads": wanted}
+        limits = {"EngineConfig.onnxruntime.intra_op_num_threads": threads or _cores()}
         self._engine: Any = rapidocr.RapidOCR(params={"Global.log_level": "critical"} | limits)
 
     def read(self, image: bytes) -> str:
@@ -57,6 +56,11 @@ class RapidReader:
             for box, text in zip(found.boxes, found.txts, strict=True)
         ]
         return in_reading_order(boxes)
+
+
+def _cores() -> int:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _pixels(image: bytes) -> Any:
@@ -118,20 +122,18 @@ def cache_file(name: str) -> Path:
 
 
 def read_images(
-    images: Mapping[str, Path], make_reader: Callable[[], ImageReader], name: str,
-    progress: Progress | None = None,
+    images: Mapping[str, Path], reader: ImageReader, progress: Progress | None = None
 ) -> tuple[dict[str, str], int]:
     """The text of each image, and how many had to be read; interrupted, the next call goes on."""
-    cache = TextCache(cache_file(name))
+    cache = TextCache(cache_file(reader.name))
     keys = {k: hashlib.sha256(path.read_bytes()).hexdigest() for k, path in images.items()}
     wanted = {key: images[k] for k, key in keys.items() if key not in cache.texts}
-    if wanted:
-        reader, started = make_reader(), time.perf_counter()
-        for number, (key, path) in enumerate(wanted.items(), 1):
-            cache.add(key, _read(reader, path))
-            if progress:
-                speed = (time.perf_counter() - started) / number
-                progress(number, len(wanted), f"{speed:.1f} s per image")
+    started = time.perf_counter()
+    for number, (key, path) in enumerate(wanted.items(), 1):
+        cache.add(key, _read(reader, path))
+        if progress:
+            seconds = (time.perf_counter() - started) / number
+            progress(number, len(wanted), f"{seconds:.1f} s per image")
     return {k: cache.texts[key] for k, key in keys.items()}, len(wanted)
 
 

@@ -63,7 +63,9 @@ class Prepared:
         self.items.write_parquet(folder / "items.parquet")
 
 
-def count_step(name: str, ratings: pl.DataFrame, user: str = "user", item: str = "item") -> dict[str, Any]:
+def count_step(
+    name: str, ratings: pl.DataFrame, user: str = "user", item: str = "item"
+) -> dict[str, Any]:
     """Users, items and ratings that are left after a step."""
     return {
         "step": name,

@@ -58,7 +58,7 @@ def is_english(text: str) -> bool:
     except ImportError:
         raise UserError(
             "recognising languages needs the package py3langid, which is not installed; "
-            "pip install 'corginet[ocr]'"
+            "pip install py3langid"
         ) from None
     scores = rank(text)
     return bool(scores[0][1] - dict(scores)["en"] <= MARGIN)
