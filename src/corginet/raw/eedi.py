@@ -45,11 +45,13 @@ def prepare_eedi(
             f"{raw}: the images there belong to tasks 3 and 4, whose question numbers are others; "
             "name a folder with the images of tasks 1 and 2 with --images, or take --task 3_4"
         )
+    train = find_file(raw, f"train_task_{chosen}.csv", EEDI)
+    answers = find_file(raw, f"answer_metadata_task_{chosen}.csv", EEDI)
     found = find_images(images or raw)
-    done = _responses(raw, chosen, start, end)
+    reader = make_reader()  # before the long work: it may not be installed
+    done = _responses(train, answers, start, end)
     _keep(done, "the question's image is there", _with_image(done, found, missing_images))
     kept = {q: found[q] for q in done.ratings["item"].unique(maintain_order=True)}
-    reader = make_reader()
     texts, n_read = read_images(kept, reader, progress)
     _finish(done, texts)
     done.notes |= {"task": chosen, "ocr": reader.name, "images_read": n_read}
@@ -90,17 +92,15 @@ def find_images(folder: Path) -> dict[str, Path]:
     return {question: paths[0] for question, paths in found.items()}
 
 
-def _responses(raw: Path, task: str, start: date, end: date) -> Prepared:
+def _responses(train: Path, answers: Path, start: date, end: date) -> Prepared:
     """The responses of the days, one per user and question."""
     import polars as pl
 
-    train = find_file(raw, f"train_task_{task}.csv", EEDI)
-    answers = find_file(raw, f"answer_metadata_task_{task}.csv", EEDI)
     columns = ("QuestionId", "UserId", "AnswerId", "IsCorrect")
     rows = collect(
         scan_csv(train, columns, EEDI).select(
-            user=_whole("UserId").cast(pl.String),
-            item=_whole("QuestionId").cast(pl.String),
+            user=_whole("UserId"),
+            item=_whole("QuestionId"),
             answer=_whole("AnswerId"),
             value=_whole("IsCorrect"),
         ),
@@ -108,7 +108,7 @@ def _responses(raw: Path, task: str, start: date, end: date) -> Prepared:
     )
     _check_rows(rows, train)
     done = Prepared("eedi", rows, rows)
-    done.steps.append(count_step(f"responses of tasks {task.replace('_', ' and ')}", rows))
+    done.steps.append(count_step(f"responses in {train.name}", rows))
     dates = _dates(answers, start, end)
     dated = rows.join(dates, on="answer", how="inner", maintain_order="left")
     _keep(done, f"answered from {start} to {end}", dated)
@@ -117,6 +117,7 @@ def _responses(raw: Path, task: str, start: date, end: date) -> Prepared:
     last = dated.sort("time", maintain_order=True).unique(
         ["user", "item"], keep="last", maintain_order=True
     )
+    last = last.with_columns(pl.col("user", "item").cast(pl.String))
     _keep(done, "one response per user and question (the last)", last)
     return done
 
@@ -152,17 +153,18 @@ def _dates(answers: Path, start: date, end: date) -> pl.DataFrame:
 
 
 def _no_response(answers: Path, start: date, end: date) -> str:
-    import polars as pl
-
     times = collect(scan_csv(answers, ("DateAnswered",), EEDI), answers)["DateAnswered"]
-    days = times.str.strip_chars().str.slice(0, 10)
-    good = days.filter(days.str.to_date("%Y-%m-%d", strict=False).is_not_null())
-    if good.len() == 0:
+    days = times.str.strip_chars().str.slice(0, 10).str.to_date("%Y-%m-%d", strict=False)
+    days = days.drop_nulls()
+    if days.len() == 0:
         seen = examples(repr(t) for t in times.drop_nulls().unique(maintain_order=True))
-        return f"{answers.name}: no DateAnswered like 2020-03-04 09:51:00.000 ({seen or 'no rows'})"
+        return (
+            f"{answers.name}: column 'DateAnswered' has no date like 2020-03-04 09:51:00.000, got "
+            f"{seen or 'no rows'}; {EEDI.where()}"
+        )
     return (
-        f"{answers.name}: no response from {start} to {end}; the dates there run from "
-        f"{good.min()} to {good.max()}: choose other days with --start and --end"
+        f"{answers.name}: none of the responses was given from {start} to {end}; the dates there "
+        f"run from {days.sort()[0]} to {days.sort()[-1]}: choose others with --start and --end"
     )
 
 

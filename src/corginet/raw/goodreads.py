@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corginet.errors import UserError, examples
+from corginet.errors import UserError, examples, plural
 from corginet.raw.prepared import Prepared, Progress, count_step
 from corginet.raw.sources import GOODREADS, collect, find_files, header, scan_csv
 from corginet.raw.texts import is_english, strip_html
@@ -74,8 +74,8 @@ def _to_values(rows: pl.DataFrame) -> pl.DataFrame:
     unknown = rated.filter(~pl.col("phrase").is_in(list(PHRASES)))["phrase"]
     if unknown.len():
         raise UserError(
-            f"user_rating files: column 'Rating' has {unknown.len():,} values that are no rating "
-            f"({examples(repr(v) for v in unknown.unique(maintain_order=True))}); expected "
+            f"user_rating files: column 'Rating' has {plural(unknown.len(), 'row')} without a known "
+            f"rating ({examples(repr(v) for v in unknown.unique(maintain_order=True))}); expected "
             f"{', '.join(repr(p) for p in PHRASES)}; correct or remove these rows"
         )
     if rated.height == 0:

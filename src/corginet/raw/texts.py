@@ -8,8 +8,26 @@ from html.parser import HTMLParser
 from corginet.errors import UserError
 
 BLOCKS = frozenset(
-    "address article blockquote br center dd div dl dt h1 h2 h3 h4 h5 h6 hr li ol p pre section "
-    "table td th tr ul".split()
+    (
+        "blockquote",
+        "br",
+        "dd",
+        "div",
+        "dt",
+        "h1",
+        "h2",
+        "h3",
+        "h4",
+        "h5",
+        "h6",
+        "hr",
+        "li",
+        "ol",
+        "p",
+        "td",
+        "tr",
+        "ul",
+    )
 )
 SILENT = frozenset(("script", "style"))
 
