@@ -73,9 +73,10 @@ def _to_values(rows: pl.DataFrame) -> pl.DataFrame:
     rated = rows.filter(pl.col("phrase").fill_null("") != NO_RATING).drop_nulls()
     unknown = rated.filter(~pl.col("phrase").is_in(list(PHRASES)))["phrase"]
     if unknown.len():
+        seen = examples(repr(v) for v in unknown.unique(maintain_order=True))
         raise UserError(
-            f"user_rating files: column 'Rating' has {plural(unknown.len(), 'row')} without a known "
-            f"rating ({examples(repr(v) for v in unknown.unique(maintain_order=True))}); expected "
+            f"user_rating files: column 'Rating' has {plural(unknown.len(), 'row')} without a "
+            f"known rating ({seen}); expected "
             f"{', '.join(repr(p) for p in PHRASES)}; correct or remove these rows"
         )
     if rated.height == 0:

@@ -83,7 +83,8 @@ def in_reading_order(boxes: Sequence[Box]) -> str:
             rows[-1].append(box)
         else:
             rows.append([box])
-    return "\n".join(" ".join(b[3].strip() for b in sorted(row)) for row in rows).strip()
+    lines = (" ".join(" ".join(b[3] for b in sorted(row)).split()) for row in rows)
+    return "\n".join(line for line in lines if line)
 
 
 class TextCache:
