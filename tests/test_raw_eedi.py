@@ -278,3 +278,32 @@ def test_engine_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "rapidocr", None)
     with pytest.raises(UserError, match=r"pip install 'corginet\[ocr\]'"):
         RapidReader()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--start", "4 March"], "--start got '4 March'; write a day like 2020-03-04"),
+        (["--threads", "0"], "--threads got 0"),
+        (["--missing-images", "drp"], "did you mean 'drop'"),
+        (["--images", "nowhere"], "nowhere: no such folder"),
+    ],
+)
+def test_bad_options(
+    raw: Path, capsys: pytest.CaptureFixture[str], options: list[str], sentence: str
+) -> None:
+    assert run(["data", "eedi", str(raw), "--out", str(raw / "out"), *options]) == 2
+    assert sentence in capsys.readouterr().err
+
+
+def test_damaged_and_doubled_files(raw: Path) -> None:
+    train = raw / "data" / "train_data" / "train_task_3_4.csv"
+    whole = train.read_text()
+    train.write_text(whole + '3,"10,100,1,2,2\n4,11,102,0,2,2\n')
+    with pytest.raises(UserError, match=r"train_task_3_4\.csv: not readable as CSV .*download"):
+        prepare_eedi(raw, FakeReader)
+    train.write_text(whole)
+    (raw / "copy").mkdir()
+    (raw / "copy" / train.name).write_text(whole)
+    with pytest.raises(UserError, match=r"train_task_3_4\.csv is there 2 times"):
+        prepare_eedi(raw, FakeReader)
