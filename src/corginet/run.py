@@ -39,9 +39,14 @@ class Saved:
 
 
 @contextmanager
-def complete_or_absent(out: Path, overwrite: bool = False) -> Iterator[Path]:
-    """A folder to write into that gets its final name only when all of it is written."""
-    check_free(out, overwrite)
+def complete_or_absent(
+    out: Path, overwrite: bool = False, marker: str = "config.toml"
+) -> Iterator[Path]:
+    """A folder to write into that gets its final name only when all of it is written.
+
+    The marker is a file by which a folder of the same kind is known, that may be overwritten.
+    """
+    check_free(out, overwrite, marker)
     building = out.with_name(out.name + ".building")
     shutil.rmtree(building, ignore_errors=True)
     try:
@@ -55,12 +60,13 @@ def complete_or_absent(out: Path, overwrite: bool = False) -> Iterator[Path]:
         raise
 
 
-def check_free(out: Path, overwrite: bool) -> None:
+def check_free(out: Path, overwrite: bool, marker: str = "config.toml") -> None:
     """Refuse to write over something that is in the way."""
     if out.exists() and not overwrite:
         raise UserError(f"{out} exists; choose another --out or pass --overwrite")
-    if out.exists() and not (out.is_dir() and ((out / "config.toml").exists() or _empty(out))):
-        raise UserError(f"{out} is not a run folder; it is not overwritten, choose another --out")
+    if out.exists() and not (out.is_dir() and ((out / marker).exists() or _empty(out))):
+        kind = "is not a run folder" if marker == "config.toml" else f"has no {marker} in it"
+        raise UserError(f"{out} {kind}; it is not overwritten, choose another --out")
     parent = out.absolute().parent
     while not parent.exists():
         parent = parent.parent

@@ -37,6 +37,10 @@ _bench = App(name="bench", help="Measure this machine and this code, in ratios."
 _bench.command("corginet.cli.bench:attention", name="attention", help="Exactness and speed.")
 _bench.command("corginet.cli.bench:epoch", name="epoch", help="One epoch at the paper's size.")
 app.command(_bench)
+_data = App(name="data", help="Raw downloads of the paper's datasets into ratings and items.")
+_data.command("corginet.cli.data:goodreads", name="goodreads", help="Books, rated 1 to 5.")
+_data.command("corginet.cli.data:eedi", name="eedi", help="Questions, answered right or wrong.")
+app.command(_data)
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -1,0 +1,1 @@
+"""Raw downloads of the paper's two datasets into ratings and items."""
