@@ -25,7 +25,7 @@ LAYERS = [
     {"training"},
     {"recipes", "run", "world"},
     {"estimator"},
-    {"explain", "report"},
+    {"explain", "report", "raw"},
     {"paper", "bench"},
     {"cli", "__main__"},
 ]
