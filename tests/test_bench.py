@@ -13,6 +13,7 @@ from corginet.cli.app import run
 from corginet.recipes import recipe
 
 
+@pytest.mark.slow
 def test_attention_bench_is_exact() -> None:
     found = bench_attention(n_items=6, n_pairs=900)
     assert found["max_error"] < 1e-10
