@@ -15,12 +15,18 @@ from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.values import HideValues, ReadValues, ValuesInput
 from corginet.nn.content import Content
+from corginet.nn.conv_gat import GatConfig
+from corginet.nn.conv_linear import GcmcConfig, GinConfig, LightGcnConfig, SageConfig
 from corginet.nn.convs import EdgeStateConfig, GcnConfig
 from corginet.nn.edge_content import AlongEdges, AlongEdgesConfig
+from corginet.nn.layers import LayersConfig
 from corginet.nn.readout import Pairs, ReadoutConfig
 from corginet.nn.states import StatesConfig
 
-ConvConfig = Annotated[EdgeStateConfig | GcnConfig, Field(discriminator="kind")]
+ConvConfig = Annotated[
+    EdgeStateConfig | GcnConfig | SageConfig | GatConfig | GinConfig | GcmcConfig | LightGcnConfig,
+    Field(discriminator="kind"),
+]
 
 
 class GraphModelConfig(Config):
@@ -34,6 +40,7 @@ class GraphModelConfig(Config):
     states: StatesConfig = StatesConfig()
     conv: ConvConfig = EdgeStateConfig()
     along_edges: AlongEdgesConfig = AlongEdgesConfig()
+    layers: LayersConfig = LayersConfig()
     readout: ReadoutConfig = ReadoutConfig()
 
     @property
@@ -54,6 +61,7 @@ class GraphModelConfig(Config):
             self.states.build(n_users, n_items, self.channels, dims, seed),
             [self.conv.build(channels=self.channels) for _ in range(self.n_layers)],
             self.along_edges.build(dims.get("words", 0), self.channels, self.n_layers),
+            self.layers.build(self.channels, self.n_layers),
             self.readout.build(self.channels, dims.get("words", 0)),
             self.edge_dropout,
         )
@@ -72,6 +80,7 @@ class GraphModel(nn.Module):
         states: nn.Module,
         convs: list[nn.Module],
         along_edges: AlongEdges,
+        final: nn.Module,
         readout: nn.Module,
         edge_dropout: float = 0.0,
     ) -> None:
@@ -79,7 +88,7 @@ class GraphModel(nn.Module):
         self.task, self.edge_dropout = task, edge_dropout
         self.values, self.states = values, states
         self.convs = nn.ModuleList(convs)
-        self.along_edges, self.readout = along_edges, readout
+        self.along_edges, self.final, self.readout = along_edges, final, readout
 
     def forward(
         self, graph: InteractionGraph, pairs: Pairs, content: Content
@@ -103,11 +112,14 @@ class GraphModel(nn.Module):
         return self._propagate(graph, content, first_pass=True)
 
     def _propagate(self, graph: InteractionGraph, content: Content, first_pass: bool) -> Tensor:
-        states: Tensor = self.states(graph, content)
+        layers: list[Tensor] = [self.states(graph, content)]
         self.along_edges.start(graph, content.words, first_pass)
         for layer, conv in enumerate(self.convs):
-            states = conv(graph, states, self.along_edges.at(layer, states[: graph.n_users]))
-        return states
+            states = layers[-1]
+            content_at = self.along_edges.at(layer, states[: graph.n_users])
+            layers.append(conv(graph, states, content_at))
+        final: Tensor = self.final(layers)
+        return final
 
     def _dropped(self, graph: InteractionGraph) -> InteractionGraph:
         if not self.training or not self.edge_dropout:
