@@ -26,6 +26,7 @@ from corginet.nn.readout import Pairs
 from corginet.recipes import RunConfig, recipe
 from corginet.run import Saved, complete_or_absent, part_counts, read_run, write_run
 from corginet.runtime import versions
+from corginet.text.stems import Stems
 from corginet.text.store import ContentStore, Progress, cache_folder
 from corginet.training.metrics import by_degree, by_quadrant, metrics
 from corginet.training.trainer import Fitted, Trainer, TrainingData, predict_raw
@@ -90,6 +91,8 @@ class Estimator:
 
     def _build(self, content: Content) -> torch.nn.Module:
         dims = {kind: table.shape[1] for kind, table in content.summaries.items()}
+        if content.bag is not None:
+            dims["bow"] = content.bag.n_words
         n_users, n_items = self.ratings.n_users, self.ratings.n_items
         return self.config.model.build(
             self.ratings.task,
@@ -129,6 +132,13 @@ class Estimator:
         return self._content(self.texts)
 
     def _content(self, texts: Sequence[str]) -> Content:
+        found = self._stored_content(texts)
+        if not self.config.model.reads_stems:
+            return found
+        # the vocabulary is that of the fitted texts: new ones bring no new stems
+        return dataclasses.replace(found, bag=Stems(self.texts).bag(texts))
+
+    def _stored_content(self, texts: Sequence[str]) -> Content:
         if self.store is None:
             return no_content(len(texts))
         return self.store.content(texts, self.config.model.summaries)

@@ -42,8 +42,7 @@ class Recipe:
 
     @property
     def reads_text(self) -> bool:
-        model = self.config.model
-        return bool(model.reads_words or model.summaries)
+        return self.config.model.reads_text
 
 
 LEAK_FREE = "trained on hidden edges, full batch, at a higher rate for fewer steps"
@@ -65,8 +64,28 @@ def _corgi(score: str, combine: str = "add", **along: Any) -> dict[str, Any]:
     }
 
 
-def _gcn(**model: Any) -> dict[str, Any]:
-    return {"model": {"conv": {"kind": "gcn"}, **model}}
+# the networks without content, each also with initial states from text
+_NETWORKS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "gcmc": (
+        "GC-MC",
+        {"conv": {"kind": "gcmc"}, "n_layers": 1},
+        f"{LEAK_FREE}; the common readout",
+    ),
+    "gcn": ("GCN", {"conv": {"kind": "gcn"}}, LEAK_FREE),
+    "sage": ("GraphSAGE", {"conv": {"kind": "sage"}}, LEAK_FREE),
+    "grape": ("GRAPE", {"conv": {"kind": "edge_states"}, "edge_dropout": 0.3}, LEAK_FREE),
+    "gat": ("GAT", {"conv": {"kind": "gat"}}, LEAK_FREE),
+    "gin": ("GIN-ε", {"conv": {"kind": "gin"}}, f"{LEAK_FREE}; layer normalisation"),
+    "jk": ("JK-LSTM", {"conv": {"kind": "gcn"}, "layers": {"final": "lstm"}}, LEAK_FREE),
+}
+# initial states: the paper's name, the summary, the encoder where the recipe needs a special one
+_INITIAL: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "bow": ("BoW", "bow", {}),
+    "neuralbow": ("NeuralBoW", "average", {"encoder": {"encoder": "static"}}),
+    "cls": ("BERT CLS", "cls", {}),
+    "average": ("BERT Avg.", "average", {}),
+    "sentence": ("SBERT", "sentence", {}),
+}
 
 
 _row("corgi-co", "CoRGi: Concat", **_corgi("additive"))
@@ -91,11 +110,40 @@ _row(
         "readout": {"pair_score": "dot_product"},
     },
 )
-_row("grape", "GRAPE", model={"conv": {"kind": "edge_states"}, "edge_dropout": 0.3})
-_row("gcn", "GCN", **_gcn())
-_row("gcn+average", "GCN Init: BERT Avg.", **_gcn(states={"summary": "average"}))
-_row("gcn+cls", "GCN Init: BERT CLS", **_gcn(states={"summary": "cls"}))
-_row("gcn+sentence", "GCN Init: SBERT", **_gcn(states={"summary": "sentence"}))
+for _name, (_paper, _model, _deviation) in _NETWORKS.items():
+    _row(_name, _paper, _deviation, model=_model)
+for _name, _kinds in (
+    ("gcn", ("bow", "neuralbow", "cls", "average", "sentence")),
+    ("gat", ("neuralbow", "average", "sentence")),
+    ("grape", ("neuralbow", "average", "sentence")),
+    ("gin", ("neuralbow", "average", "sentence")),
+    ("jk", ("neuralbow", "average", "sentence")),
+):
+    _short, _model, _deviation = _NETWORKS[_name]
+    for _kind in _kinds:
+        _words, _summary, _more = _INITIAL[_kind]
+        _row(
+            f"{_name}+{_kind}",
+            f"{_short.split('-')[0]} Init: {_words}",
+            _deviation,
+            model={**_model, "states": {"summary": _summary}},
+            **_more,
+        )
+_row(
+    "gcn+words",
+    "GCN with WordNodes",
+    model={**_NETWORKS["gcn"][1], "nodes": {"word_nodes": True}},
+)
+_row(
+    "lightgcn",
+    "",
+    "discussed in the paper, no row of it; the common readout",
+    model={
+        "conv": {"kind": "lightgcn"},
+        "states": {"states": "trainable"},
+        "layers": {"final": "mean"},
+    },
+)
 
 
 def recipe_names() -> list[str]:

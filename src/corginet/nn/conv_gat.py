@@ -110,7 +110,7 @@ class Routes:
         self, weights: Float[Tensor, " message"], states: Float[Tensor, "node dim"]
     ) -> Float[Tensor, "node dim"]:
         """Per node, the weighted sum of what its neighbours send."""
-        return _Weigh.apply(weights, states, self)  # type: ignore[no-any-return]
+        return _Weigh.apply(weights, states, self)  # type: ignore[no-any-return, no-untyped-call]
 
 
 @once_per_graph
@@ -141,7 +141,9 @@ class _Weigh(Function):
         grad = grad.contiguous()
         to_states = _refilled(routes.backward_csr, weights[routes.backward_order]) @ grad
         to_weights = torch.empty_like(weights)
-        for rows in torch.arange(len(weights)).split(max(1, CHUNK // states.shape[1])):
+        step = max(1, CHUNK // states.shape[1])
+        for start in range(0, len(weights), step):
+            rows = slice(start, start + step)
             sent = states.index_select(0, routes.sources[rows])
             got = grad.index_select(0, routes.targets[rows])
             to_weights[rows] = sent.mul_(got).sum(1)

@@ -15,6 +15,7 @@ from corginet.nn import neighbours
 from corginet.nn.conv import NO_CONTENT, Conv, EdgeContent, States
 from corginet.nn.sparse import SparseMatrix
 
+
 class SageConfig(Config):
     """Each node's own state beside the average of a sample of its neighbours (GraphSAGE)."""
 
