@@ -28,6 +28,7 @@ from corginet.run import Saved, complete_or_absent, part_counts, read_run, write
 from corginet.runtime import versions
 from corginet.text.stems import Stems
 from corginet.text.store import ContentStore, Progress, cache_folder
+from corginet.training.closed_form import ClosedForm, fit_at_once
 from corginet.training.metrics import by_degree, by_quadrant, metrics
 from corginet.training.trainer import Fitted, Trainer, TrainingData, predict_raw
 from corginet.training.trainer import Progress as TrainingProgress
@@ -81,13 +82,17 @@ class Estimator:
         torch.manual_seed(seed)
         self.model = self._build(content)
         data = self._training_data(content)
-        trainer = Trainer(
-            self.config.training, self.config.observation, self.config.batches, seed, self.on_epoch
-        )
-        self.fitted: Fitted = trainer.fit(self.model, data, checkpoint)
+        self.fitted = self._fit(data, checkpoint)
         self.report = self._score(content)
         self.report["seconds"] = time.perf_counter() - started
         return self
+
+    def _fit(self, data: TrainingData, checkpoint: Path | None) -> Fitted:
+        if isinstance(self.model, ClosedForm):
+            return fit_at_once(self.model, data)
+        c = self.config
+        trainer = Trainer(c.training, c.observation, c.batches, c.seed, self.on_epoch)
+        return trainer.fit(self.model, data, checkpoint)
 
     def _build(self, content: Content) -> torch.nn.Module:
         dims = {kind: table.shape[1] for kind, table in content.summaries.items()}

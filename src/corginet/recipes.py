@@ -10,12 +10,17 @@ from pydantic import Field
 from corginet.config import Config, validate
 from corginet.data.splits import SplitConfig
 from corginet.errors import UserError, did_you_mean
+from corginet.models.factors import FactorConfig
 from corginet.models.graph_model import GraphModelConfig
+from corginet.models.plain import BiasConfig, MeanConfig, NeighbourConfig
 from corginet.text.encoders import EncoderConfig
 from corginet.training.observation import BatchConfig, ObservationConfig
 from corginet.training.trainer import TrainingConfig
 
-ModelConfig = Annotated[GraphModelConfig, Field()]
+ModelConfig = Annotated[
+    GraphModelConfig | FactorConfig | MeanConfig | BiasConfig | NeighbourConfig,
+    Field(discriminator="kind"),
+]
 
 
 class RunConfig(Config):
@@ -145,6 +150,21 @@ _row(
     },
 )
 
+_row("mean", "", "the average of the observed values", model={"kind": "mean"})
+_row("bias", "", "damped biases of users and items", model={"kind": "bias"})
+_row("knn", "", "what users gave to similar items", model={"kind": "neighbours"})
+for _name, _implicit, _words in (
+    ("mf", False, "matrix factorisation with biases"),
+    ("svdpp", True, "SVD++: which items a user met, too"),
+):
+    _row(
+        _name,
+        "",
+        _words,
+        model={"kind": "factors", "implicit": _implicit},
+        observation={"policy": "shared"},
+    )
+
 
 def recipe_names() -> list[str]:
     return [row[0] for row in _RECIPES]
@@ -154,7 +174,9 @@ def recipe(name: str) -> Recipe:
     """Look a recipe up by name."""
     for row_name, paper_row, parts, deviation in _RECIPES:
         if row_name == name:
-            config = validate(RunConfig, {"recipe": name, **parts}, f"recipe {name}")
+            model = {"kind": "graph", **parts.get("model", {})}
+            tree = {"recipe": name, **parts, "model": model}
+            config = validate(RunConfig, tree, f"recipe {name}")
             return Recipe(name, paper_row, config, deviation)
     raise UserError(
         f"unknown recipe '{name}'{did_you_mean(name, recipe_names()) or ';'} "
