@@ -10,15 +10,23 @@ from pydantic import Field
 from corginet.config import Config, validate
 from corginet.data.splits import SplitConfig
 from corginet.errors import UserError, did_you_mean
+from corginet.models.dmf import DmfConfig
 from corginet.models.factors import FactorConfig
 from corginet.models.graph_model import GraphModelConfig
 from corginet.models.plain import BiasConfig, MeanConfig, NeighbourConfig
+from corginet.models.pvae import PvaeConfig
 from corginet.text.encoders import EncoderConfig
 from corginet.training.observation import BatchConfig, ObservationConfig
 from corginet.training.trainer import TrainingConfig
 
 ModelConfig = Annotated[
-    GraphModelConfig | FactorConfig | MeanConfig | BiasConfig | NeighbourConfig,
+    GraphModelConfig
+    | DmfConfig
+    | PvaeConfig
+    | FactorConfig
+    | MeanConfig
+    | BiasConfig
+    | NeighbourConfig,
     Field(discriminator="kind"),
 ]
 
@@ -115,6 +123,8 @@ _row(
         "readout": {"pair_score": "dot_product"},
     },
 )
+_row("dmf", "DMF", f"{LEAK_FREE}; squared error or cross entropy", model={"kind": "dmf"})
+_row("pvae", "PVAE", f"{LEAK_FREE}; sums scaled by the set's size", model={"kind": "pvae"})
 for _name, (_paper, _model, _deviation) in _NETWORKS.items():
     _row(_name, _paper, _deviation, model=_model)
 for _name, _kinds in (
@@ -162,6 +172,7 @@ for _name, _implicit, _words in (
         "",
         _words,
         model={"kind": "factors", "implicit": _implicit},
+        training={"learning_rate": 0.05},
         observation={"policy": "shared"},
     )
 

@@ -23,7 +23,7 @@ class FactorConfig(BuildsModel):
 
     kind: Literal["factors"] = "factors"
     n_factors: int = Field(16, ge=1, le=4096, description="length of the learned vectors")
-    factor_damping: float = Field(5.0, ge=0, description="shrinkage of vectors, in values of 0")
+    factor_damping: float = Field(7.0, ge=0, description="shrinkage of vectors, in values of 0")
     bias_damping: float = Field(5.0, ge=0, description="shrinkage of biases, in values of 0")
     implicit: bool = Field(
         False, description="users also show who they are by which items they met (SVD++)"
