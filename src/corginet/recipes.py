@@ -15,6 +15,7 @@ from corginet.models.factors import FactorConfig
 from corginet.models.graph_model import GraphModelConfig
 from corginet.models.plain import BiasConfig, MeanConfig, NeighbourConfig
 from corginet.models.pvae import PvaeConfig
+from corginet.models.regression import RegressionConfig
 from corginet.text.encoders import EncoderConfig
 from corginet.training.observation import BatchConfig, ObservationConfig
 from corginet.training.trainer import TrainingConfig
@@ -26,7 +27,8 @@ ModelConfig = Annotated[
     | FactorConfig
     | MeanConfig
     | BiasConfig
-    | NeighbourConfig,
+    | NeighbourConfig
+    | RegressionConfig,
     Field(discriminator="kind"),
 ]
 
@@ -175,6 +177,11 @@ for _name, _implicit, _words in (
         training={"learning_rate": 0.05},
         observation={"policy": "shared"},
     )
+for _name, _method, _words in (
+    ("ridge", "ridge", "linear regression on statistics and text vectors"),
+    ("boosting", "boosting", "gradient boosting on statistics and text vectors"),
+):
+    _row(_name, "", _words, model={"kind": "regression", "method": _method})
 
 
 def recipe_names() -> list[str]:

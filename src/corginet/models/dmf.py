@@ -13,7 +13,7 @@ from torch.nn.functional import cosine_similarity
 
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
-from corginet.models.factors import rows_of
+from corginet.models.factors import SET_DAMPING, rows_of
 from corginet.models.parts import BuildsModel
 from corginet.models.values import ReadValues
 from corginet.nn.content import Content
@@ -75,14 +75,13 @@ class DeepFactors(nn.Module):
 class Tower(nn.Module):
     """A network on sparse rows: two learned vectors per column, for its value and its presence.
 
-    The sums are divided by the root of the row's count, as evaluation observes more than training.
+    The sums are divided by the row's count + 5, as evaluation observes more than training.
     """
 
     def __init__(self, n_columns: int, hidden: int, width: int, dropout: float) -> None:
         super().__init__()
-        spread = hidden**-0.5
-        self.of_value = nn.Parameter(torch.randn(n_columns, hidden) * spread)
-        self.of_presence = nn.Parameter(torch.randn(n_columns, hidden) * spread)
+        self.of_value = nn.Parameter(torch.randn(n_columns, hidden))
+        self.of_presence = nn.Parameter(torch.randn(n_columns, hidden))
         self.bias = nn.Parameter(torch.zeros(hidden))
         self.dropout = nn.Dropout(dropout)
         self.out = nn.Linear(hidden, width)
@@ -92,8 +91,8 @@ class Tower(nn.Module):
     ) -> Float[Tensor, "row factor"]:
         rows, others = ends
         shape = (n_rows, len(columns))
-        degrees = torch.bincount(rows, minlength=n_rows).clamp(min=1).to(values.dtype)
-        inverse = degrees.rsqrt().index_select(0, rows)
+        degrees = torch.bincount(rows, minlength=n_rows).to(values.dtype)
+        inverse = (1 / (degrees + SET_DAMPING)).index_select(0, rows)
         given = SparseMatrix(rows, others, values * inverse, shape)
         seen = SparseMatrix(rows, others, inverse, shape)
         first = given @ rows_of(self.of_value, columns) + seen @ rows_of(self.of_presence, columns)

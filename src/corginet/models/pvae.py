@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
-from corginet.models.factors import rows_of
+from corginet.models.factors import SET_DAMPING, rows_of
 from corginet.models.parts import BuildsModel
 from corginet.models.values import ReadValues
 from corginet.nn.content import Content
@@ -50,9 +50,7 @@ class PartialVae(nn.Module):
     Source: EDDI's partial VAE with the point-net encoder.
     """
 
-    def __init__(
-        self, task: Task, encoder: SetEncoder, decoder: Decoder, kl_weight: float
-    ) -> None:
+    def __init__(self, task: Task, encoder: SetEncoder, decoder: Decoder, kl_weight: float) -> None:
         super().__init__()
         self.task, self.kl_weight, self.values = task, kl_weight, ReadValues(task)
         self.encoder, self.decoder = encoder, decoder
@@ -78,9 +76,9 @@ class PartialVae(nn.Module):
 class SetEncoder(nn.Module):
     """A Gaussian from a set of (item, value), whatever its size and order.
 
-    s_um = relu(A e_m + value * B e_m + a_m),  (mean, log variance) = MLP([sum of s / sqrt(n),
+    s_um = relu(A e_m + value * B e_m + a_m),  (mean, log variance) = MLP([sum of s / (n + 5),
     log(1 + n)]).  A user without values gets what the empty set says.
-    Deviation: sums are divided by sqrt(n), as evaluation observes more than training.
+    Deviation: sums are divided by n + 5, as evaluation observes more than training.
     """
 
     def __init__(self, n_items: int, channels: int, hidden: int, n_latent: int) -> None:
@@ -100,7 +98,7 @@ class SetEncoder(nn.Module):
         entries = gather(start, graph.items) + graph.values[:, None] * gather(slope, graph.items)
         incidence = Incidence(graph.users, graph.n_users)
         n = incidence.degrees.to(entries.dtype)[:, None]
-        sums = incidence.sum(entries.relu()) * n.clamp(min=1).rsqrt()
+        sums = incidence.sum(entries.relu()) / (n + SET_DAMPING)
         mean, log_variance = self.mlp(torch.cat([sums, n.log1p()], dim=1)).chunk(2, dim=1)
         return mean, log_variance.clamp(-10, 10)
 
