@@ -88,7 +88,9 @@ def test_neighbours_equal_their_loop() -> None:
     model, graph, pairs = NeighbourModel(RATING, 3), a_graph(), all_pairs()
     model.settings.copy_(torch.tensor([2.0, 0.5]))
     got = model(graph, pairs, a_content())
-    for row, (user, item) in enumerate(zip(pairs.users.tolist(), pairs.items.tolist(), strict=True)):
+    for row, (user, item) in enumerate(
+        zip(pairs.users.tolist(), pairs.items.tolist(), strict=True)
+    ):
         assert float(got[row]) == pytest.approx(slow_neighbours(model, graph, user, item), abs=1e-4)
 
 
@@ -124,7 +126,9 @@ def test_every_parameter_learns_and_strangers_are_predicted(name: str, task: Tas
     loss = (model(graph, all_pairs(), a_content()) - 1).square().mean() + penalty_of(model)
     loss.backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in model.parameters())
-    bigger = InteractionGraph.build(graph.users, graph.items, graph.values, N_USERS + 2, N_ITEMS + 1)
+    bigger = InteractionGraph.build(
+        graph.users, graph.items, graph.values, N_USERS + 2, N_ITEMS + 1
+    )
     strangers = Pairs(torch.tensor([N_USERS + 1, 0, N_USERS]), torch.tensor([0, N_ITEMS, N_ITEMS]))
     raw = model.eval()(bigger, strangers, a_content())
     assert raw.shape == (3,) and raw.isfinite().all()
@@ -156,9 +160,10 @@ def test_the_penalty_of_factors_counts_every_row_once() -> None:
     assert isinstance(model, Factors)
     model(graph, Pairs(graph.users, graph.items), a_content())
     present = [graph.users.unique(), graph.items.unique()]
-    squares = model.user_factors[present[0]].square().sum() + model.item_factors[
-        present[1]
-    ].square().sum()
+    squares = (
+        model.user_factors[present[0]].square().sum()
+        + model.item_factors[present[1]].square().sum()
+    )
     assert torch.allclose(model.penalty(), 7.0 * squares / len(graph))
 
 

@@ -34,7 +34,8 @@ def plural(count: int, noun: str) -> str:
 
 def examples(values: Iterable[object], limit: int = 3) -> str:
     """The first few values, with '…' when there are more."""
-    shown, more = [], False
+    shown: list[str] = []
+    more = False
     for value in values:
         if len(shown) == limit:
             more = True
@@ -46,5 +47,6 @@ def examples(values: Iterable[object], limit: int = 3) -> str:
 def check_choice(name: str, got: str, allowed: Sequence[str]) -> None:
     """Refuse a value that is not one of the allowed ones."""
     if got not in allowed:
-        raise UserError(f"{name} got '{got}'{did_you_mean(got, allowed) or ';'} "
-                        f"use one of {', '.join(allowed)}")
+        raise UserError(
+            f"{name} got '{got}'{did_you_mean(got, allowed) or ';'} use one of {', '.join(allowed)}"
+        )

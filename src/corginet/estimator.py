@@ -26,6 +26,7 @@ from corginet.nn.readout import Pairs
 from corginet.recipes import RunConfig, recipe
 from corginet.run import Saved, complete_or_absent, part_counts, read_run, write_run
 from corginet.runtime import versions
+from corginet.text.encoders import Encoder
 from corginet.text.stems import Stems
 from corginet.text.store import ContentStore, Progress, cache_folder
 from corginet.training.closed_form import ClosedForm, fit_at_once
@@ -49,7 +50,10 @@ class Estimator:
     """
 
     def __init__(
-        self, recipe_name: str = DEFAULT_RECIPE, config: Mapping[str, Any] | None = None, **fields: Any
+        self,
+        recipe_name: str = DEFAULT_RECIPE,
+        config: Mapping[str, Any] | None = None,
+        **fields: Any,
     ) -> None:
         base = recipe(recipe_name).config
         if config:
@@ -121,15 +125,9 @@ class Estimator:
             precision = self.config.encoder.precision
             folder = cache_folder(encoder, precision)
             store = ContentStore.create(folder, encoder.dim, precision, encoder.fingerprint())
-        missing = store.missing(texts)
-        if missing:
-            encoder = self.config.encoder.build()
-            if encoder.fingerprint() != store.encoder:
-                raise UserError(
-                    f"{store.folder} lacks {len(missing)} of the texts and was made by another "
-                    f"encoder ({store.encoder}); make it again with corginet encode"
-                )
-            store.add(texts, encoder, self.on_encode)
+        self.store = store
+        if store.missing(texts):
+            store.add(texts, self._encoder(), self.on_encode)
         return store
 
     def content(self) -> Content:
@@ -146,7 +144,19 @@ class Estimator:
     def _stored_content(self, texts: Sequence[str]) -> Content:
         if self.store is None:
             return no_content(len(texts))
-        return self.store.content(texts, self.config.model.summaries)
+        new = self.store.missing(texts)  # texts that came with a question: kept in memory only
+        extra = dict(zip(new, self._encoder().encode(new), strict=True)) if new else {}
+        return self.store.content(texts, self.config.model.summaries, extra)
+
+    def _encoder(self) -> Encoder:
+        """The recipe's encoder, which must be the one that the store was made by."""
+        encoder = self.config.encoder.build()
+        if self.store is not None and encoder.fingerprint() != self.store.encoder:
+            raise UserError(
+                f"{self.store.folder} was made by another encoder ({self.store.encoder}) and "
+                "lacks some of the texts; make it again with corginet encode"
+            )
+        return encoder
 
     # --- observed graphs and parts
 
@@ -314,23 +324,10 @@ class Estimator:
             for row, text in zip(rows.tolist(), new_texts["text"].to_list(), strict=True):
                 if row >= 0:
                     texts[row] = text
-        self._ensure_encoded(texts)
         seen = dataclasses.replace(
             r, users=edges[0], items=edges[1], values=edges[2], user_ids=user_ids, item_ids=item_ids
         )
         return Dataset(seen, texts)
-
-    def _ensure_encoded(self, texts: Sequence[str]) -> None:
-        """Texts that came with the question are encoded beside the stored ones, in memory's
-        temporary folder: a run folder is never written to after it is complete."""
-        if self.store is None or not self.store.missing(texts):
-            return
-        import tempfile
-
-        self._temporary = tempfile.TemporaryDirectory(prefix="corginet-")
-        copy = self.store.copy_of([t for t in texts if not self.store.missing([t])],
-                                  Path(self._temporary.name) / "content")
-        self.store = self._encoded(texts, copy)
 
     def _values(self, graph: InteractionGraph, pairs: Pairs, content: Content) -> np.ndarray:
         raw = predict_raw(self.model, graph, pairs, content)

@@ -125,7 +125,13 @@ _row(
         "readout": {"pair_score": "dot_product"},
     },
 )
-_row("dmf", "DMF", f"{LEAK_FREE}; squared error or cross entropy", model={"kind": "dmf"})
+_row(
+    "dmf",
+    "DMF",
+    f"{LEAK_FREE}; squared error or cross entropy",
+    model={"kind": "dmf"},
+    training={"weight_decay": 1e-4},
+)
 _row("pvae", "PVAE", f"{LEAK_FREE}; sums scaled by the set's size", model={"kind": "pvae"})
 for _name, (_paper, _model, _deviation) in _NETWORKS.items():
     _row(_name, _paper, _deviation, model=_model)

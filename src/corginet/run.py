@@ -80,7 +80,9 @@ def write_run(folder: Path, saved: Saved, weights: dict[str, Tensor]) -> None:
 
     task = {"task": saved.ratings.task.model_dump()}
     (folder / "config.toml").write_text(tomli_w.dumps(_no_nulls(saved.config | task)), "utf-8")
-    save_file({k: v.detach().contiguous() for k, v in weights.items()}, folder / "weights.safetensors")
+    save_file(
+        {k: v.detach().contiguous() for k, v in weights.items()}, folder / "weights.safetensors"
+    )
     ratings = saved.ratings
     users = pl.DataFrame({"side": "user", "id": ratings.user_ids.ids, "text": ""})
     items = pl.DataFrame({"side": "item", "id": ratings.item_ids.ids, "text": saved.texts})
@@ -123,15 +125,15 @@ def read_run(folder: Path) -> Saved:
         raise UserError(f"{folder}: a damaged run folder ({first}); fit it again") from None
     items = ids.filter(pl.col("side") == "item")
     ratings = Ratings(
-        edges["user"].to_numpy(),
-        edges["item"].to_numpy(),
-        edges["value"].to_numpy(),
+        edges["user"].to_numpy(writable=True),
+        edges["item"].to_numpy(writable=True),
+        edges["value"].to_numpy(writable=True),
         Vocabulary(ids.filter(pl.col("side") == "user")["id"]),
         Vocabulary(items["id"]),
         task,
         edges["time"].to_numpy() if "time" in edges.columns else None,
     )
-    split = Split(edges["part"].to_numpy().astype(np.int8))
+    split = Split(edges["part"].to_numpy(writable=True).astype(np.int8))
     texts = items["text"].to_list()
     return Saved(config, ratings, texts, split, metrics, [json.loads(x) for x in lines], versions)
 
@@ -147,9 +149,7 @@ def _write_json(path: Path, content: dict[str, Any]) -> None:
 
 def _no_nulls(tree: dict[str, Any]) -> dict[str, Any]:
     """TOML has no null: a field that is None is left out."""
-    return {
-        k: _no_nulls(v) if isinstance(v, dict) else v for k, v in tree.items() if v is not None
-    }
+    return {k: _no_nulls(v) if isinstance(v, dict) else v for k, v in tree.items() if v is not None}
 
 
 def part_counts(split: Split) -> dict[str, int]:

@@ -80,7 +80,9 @@ def _running_sum_error() -> float:
     weight = torch.randn_like(direct)
     wanted = torch.autograd.grad((direct * weight).sum(), [q, k, *p])
     got = torch.autograd.grad((sums * weight).sum(), [q, k, *p])
-    errors = [(a - b).detach().abs().max() for a, b in zip((sums, *got), (direct, *wanted), strict=True)]
+    errors = [
+        (a - b).detach().abs().max() for a, b in zip((sums, *got), (direct, *wanted), strict=True)
+    ]
     return float(max(errors))
 
 
@@ -106,7 +108,7 @@ def _problem(
             if literal
             else attention(states, projected, batches)
         )
-        found.backward(grad)  # type: ignore[no-untyped-call]
+        found.backward(grad)
 
     return once
 
@@ -120,5 +122,3 @@ def _seconds(once: Callable[[], None], repeats: int = 3) -> float:
         once()
         times.append(time.perf_counter() - start)
     return float(np.median(times))
-
-

@@ -56,7 +56,7 @@ def bench_epoch(size: Size | None = None, repeats: int = 6, seed: int = 0) -> di
         fraction = _largest_fraction(name, size, seed)
         literal = _measure(name, size.part(fraction), True, 2, seed)
         same = _measure(name, size.part(fraction), False, repeats, seed)
-        floor = floor_seconds(size, recipe(name).config.model, rates)
+        floor = floor_seconds(size, _graph_config(name), rates)
         out["seconds"][form] = ours["seconds"]
         out["memory_gb"][form] = ours["gb"]
         out["speedup"][form] = literal["seconds"] / same["seconds"]
@@ -73,9 +73,7 @@ def bench_epoch(size: Size | None = None, repeats: int = 6, seed: int = 0) -> di
 
 def _largest_fraction(name: str, size: Size, seed: int) -> float:
     """How much of the size the literal version can hold, from what a sixteenth of it takes."""
-    small, larger = (
-        _measure(name, size.part(f), True, 1, seed)["gb"] for f in (1 / 32, 1 / 16)
-    )
+    small, larger = (_measure(name, size.part(f), True, 1, seed)["gb"] for f in (1 / 32, 1 / 16))
     per_fraction = max(1e-3, (larger - small) * 32)
     free = 0.85 * _available_gb() - small
     for fraction in (1.0, 0.75, 0.5, 0.25, 0.125):
@@ -113,7 +111,7 @@ def _work(order: dict[str, Any]) -> dict[str, float]:
     size = Size(**order["size"])
     torch.manual_seed(order["seed"])
     graph, content, pairs, targets = make_problem(size, order["seed"])
-    model = build_model(recipe(order["name"]).config.model, size)
+    model = build_model(_graph_config(order["name"]), size)
     optimizer = torch.optim.Adam(model.parameters())
     before = _resident_gb()
 
@@ -124,7 +122,7 @@ def _work(order: dict[str, Any]) -> dict[str, float]:
             raw = literal_forward(model, graph, pairs, content, DROPOUT)
         else:
             raw = model(graph, pairs, content)
-        loss_of(raw, targets, model.task).backward()  # type: ignore[no-untyped-call]
+        loss_of(raw, targets, model.task).backward()
         optimizer.step()
 
     times = []
@@ -137,21 +135,15 @@ def _work(order: dict[str, Any]) -> dict[str, float]:
     return {"seconds": min(times[1:] or times), "gb": peak}
 
 
-def make_problem(
-    size: Size, seed: int
-) -> tuple[InteractionGraph, Content, Pairs, torch.Tensor]:
+def make_problem(size: Size, seed: int) -> tuple[InteractionGraph, Content, Pairs, torch.Tensor]:
     """A random graph with uneven popularity, five levels of values, and full texts."""
     rng = np.random.default_rng(seed)
     share = rng.pareto(1.5, size.n_items) + 0.2
     items = rng.choice(size.n_items, size.n_edges, p=share / share.sum())
     users = rng.integers(size.n_users, size=size.n_edges)
     values = rng.integers(1, 6, size.n_edges).astype(np.float32)
-    graph = InteractionGraph.build(
-        *(torch.from_numpy(x) for x in (users, items, values)),
-        size.n_users,
-        size.n_items,
-        key="all",
-    )
+    edges = (torch.from_numpy(users), torch.from_numpy(items), torch.from_numpy(values))
+    graph = InteractionGraph.build(*edges, size.n_users, size.n_items, key="all")
     n = size.n_items * size.n_words
     vectors = working_precision(torch.empty(n, size.dim, dtype=torch.bfloat16))
     for part in vectors.split(4096):  # no fp32 copy of all: it would hide the epoch's own peak
@@ -159,6 +151,12 @@ def make_problem(
     starts = torch.arange(size.n_items) * size.n_words
     words = Words(vectors, starts, torch.full((size.n_items,), size.n_words))
     return graph, Content(words), Pairs(graph.users, graph.items), graph.values
+
+
+def _graph_config(name: str) -> GraphModelConfig:
+    config = recipe(name).config.model
+    assert isinstance(config, GraphModelConfig)
+    return config
 
 
 def build_model(config: GraphModelConfig, size: Size) -> GraphModel:

@@ -16,6 +16,7 @@ app = App(
     help="Predict what a user would give an item, when items carry text.",
     version=__version__,
     help_format="plaintext",
+    suppress_keyboard_interrupt=False,  # an interruption exits with 1, like other failures
 )
 COMMANDS = {
     "demo": ("corginet.cli.demo:demo", "The paper's synthetic experiment, whole, with a report."),
@@ -23,7 +24,10 @@ COMMANDS = {
     "evaluate": ("corginet.cli.evaluate:evaluate", "Metrics of a run, on its test part or others."),
     "predict": ("corginet.cli.predict:predict", "Predict pairs, of new users and items too."),
     "recommend": ("corginet.cli.predict:recommend", "The best unseen items of a user."),
-    "explain": ("corginet.cli.explain:explain", "Why a prediction is what it is: words, neighbours."),
+    "explain": (
+        "corginet.cli.explain:explain",
+        "Why a prediction is what it is: words, neighbours.",
+    ),
     "encode": ("corginet.cli.encode:encode", "Turn item texts into a content store."),
     "recipes": ("corginet.cli.recipes:recipes", "All models, or the settings of one."),
 }

@@ -36,6 +36,7 @@ def demo(*, out: Path = Path("demo"), seed: int = 0, json: bool = False) -> None
     json
         Print one JSON document.
     """
+    import tempfile
     import time
 
     from corginet.errors import UserError
@@ -51,9 +52,10 @@ def demo(*, out: Path = Path("demo"), seed: int = 0, json: bool = False) -> None
             done = [r.name for r in ROWS].index(row.name)
             bar(done, len(ROWS), f"{row.label}, epoch {epoch}, validation loss {loss:.3f}")
 
-        data, outcomes = run_synthetic(seed=seed, tell=tell)
-    out.mkdir(parents=True, exist_ok=True)
-    figures = save_figures(data, outcomes, out)
+        with tempfile.TemporaryDirectory(prefix="corginet-") as folder:
+            data, outcomes = run_synthetic(Path(folder), seed=seed, tell=tell)
+            out.mkdir(parents=True, exist_ok=True)
+            figures = save_figures(data, outcomes, out)
     result = {
         "accuracy": _accuracies(outcomes),
         "focus": {o.row.name: o.focus for o in outcomes if o.focus},

@@ -58,9 +58,7 @@ def predict(
     emit(result, json, lambda: say(f"{frame.height:,} predictions in {out}"))
 
 
-def recommend(
-    run: Path, user: str, /, *, top: int = 10, seed: int = 0, json: bool = False
-) -> None:
+def recommend(run: Path, user: str, /, *, top: int = 10, seed: int = 0, json: bool = False) -> None:
     """The best unseen items of a user.
 
     Parameters
@@ -84,5 +82,7 @@ def recommend(
     emit(
         {"user": user, "items": rows},
         json,
-        lambda: table(f"best for {user}", ["item", "prediction"], [tuple(r.values()) for r in rows]),
+        lambda: table(
+            f"best for {user}", ["item", "prediction"], [tuple(r.values()) for r in rows]
+        ),
     )

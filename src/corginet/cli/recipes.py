@@ -37,7 +37,12 @@ def recipes(name: str | None = None, /, *, seed: int = 0, json: bool = False) ->
                 "recipes",
                 ["name", "paper's row", "text", "deviation"],
                 [
-                    (r["name"], r["paper_row"] or "—", "✓" if r["reads_text"] else "", r["deviation"])
+                    (
+                        r["name"],
+                        r["paper_row"] or "—",
+                        "✓" if r["reads_text"] else "",
+                        r["deviation"],
+                    )
                     for r in found
                 ],
             ),
@@ -53,6 +58,9 @@ def recipes(name: str | None = None, /, *, seed: int = 0, json: bool = False) ->
         lambda: table(
             f"settings of {name}",
             ["option", "value", "meaning"],
-            [("--" + str(r["option"]).replace("_", "-"), r["value"], r["help"] or "") for r in rows],
+            [
+                ("--" + str(r["option"]).replace("_", "-"), r["value"], r["help"] or "")
+                for r in rows
+            ],
         ),
     )

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from corginet.data.ratings import Duplicates, Missing, Ratings
 from corginet.data.readers import Source, name_of, read_table
 from corginet.data.vocabulary import Vocabulary, as_text
@@ -40,12 +42,13 @@ class Dataset:
     ) -> Dataset:
         """Read both tables; their problems are reported together."""
         if items is None:
-            found = Ratings.read(
+            only = Ratings.read(
                 ratings, columns, task=task, bounds=bounds, duplicates=duplicates, missing=missing
             )
-            return cls(found, [""] * found.n_items, name_of(ratings))
+            return cls(only, [""] * only.n_items, name_of(ratings))
         problems: list[str] = []
-        texts = found = None
+        texts: pl.DataFrame | None = None
+        found: Ratings | None = None
         try:
             texts = read_texts(items, columns, missing_text)
         except UserError as error:
@@ -105,7 +108,7 @@ def _join(
     known = Vocabulary(texts["item"])
     rows = known.rows(ratings.item_ids.ids)
     if (rows < 0).any() and missing_text == "error":
-        absent = ratings.item_ids.ids.filter(_mask(rows < 0))
+        absent = ratings.item_ids.ids.gather(np.flatnonzero(rows < 0))
         raise UserError(
             f"{where}: {plural(len(absent), 'rated item')} have no row here "
             f"({examples(absent.to_list())}); add them or pass --missing-text allow"
@@ -114,9 +117,3 @@ def _join(
     text_of = ["", *texts["text"].to_list()]
     aligned = [text_of[row + 1] for row in known.rows(both.ids)]
     return dataclasses.replace(ratings, item_ids=both), aligned
-
-
-def _mask(flags: object) -> pl.Series:
-    import polars as pl
-
-    return pl.Series(flags)

@@ -50,7 +50,7 @@ class Ratings:
         where = name_of(source)
         frame = read_table(source, ["user", "item", "value", "time?"], columns)
         frame = _clean(frame, where, duplicates, missing, bounds)
-        values = frame["value"].to_numpy().astype(np.float64)
+        values = frame["value"].to_numpy().astype(np.float64, copy=True)
         try:
             kind = infer_task(values, task, bounds)
         except UserError as error:

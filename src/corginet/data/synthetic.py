@@ -35,8 +35,11 @@ def make_synthetic(
     pairs = rng.choice(n_users * n_items, size=n_edges, replace=False)
     users, items = pairs // n_items, pairs % n_items
     values = holds[items, focus[users]].astype(np.float64)
-    ids = [Vocabulary(pl.Series([f"{k}{i}" for i in range(n)])) for k, n in
-           (("u", n_users), ("i", n_items))]
-    ratings = Ratings(users, items, values, *ids, Task(kind="binary", low=0, high=1))
+    user_ids, item_ids = (
+        Vocabulary(pl.Series([f"{letter}{i}" for i in range(n)]))
+        for letter, n in (("u", n_users), ("i", n_items))
+    )
+    task = Task(kind="binary", low=0, high=1)
+    ratings = Ratings(users, items, values, user_ids, item_ids, task)
     texts = [" ".join(w for w, has in zip(WORDS, row, strict=True) if has) for row in holds]
     return Synthetic(Dataset(ratings, texts, "synthetic"), holds, focus)

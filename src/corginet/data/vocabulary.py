@@ -45,7 +45,7 @@ class Vocabulary:
 
         wanted = pl.DataFrame({"id": as_text(column)})
         joined = wanted.join(self._row_of, on="id", how="left", maintain_order="left")
-        return joined["row"].cast(pl.Int64).fill_null(-1).to_numpy()
+        return joined["row"].cast(pl.Int64).fill_null(-1).to_numpy(writable=True)
 
     def extended(self, column: pl.Series) -> Vocabulary:
         """With the ids that are new appended, so that known rows keep their numbers."""

@@ -13,7 +13,7 @@ from torch.nn.functional import cosine_similarity
 
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
-from corginet.models.factors import SET_DAMPING, rows_of
+from corginet.models.factors import rows_of
 from corginet.models.parts import BuildsModel
 from corginet.models.values import ReadValues
 from corginet.nn.content import Content
@@ -27,7 +27,7 @@ class DmfConfig(BuildsModel):
     kind: Literal["dmf"] = "dmf"
     hidden: int = Field(128, ge=1, le=8192, description="width of the towers' first layer")
     n_factors: int = Field(64, ge=1, le=4096, description="width of the towers' outputs")
-    tower_dropout: float = Field(0.3, ge=0, lt=1, description="dropout between tower layers")
+    tower_dropout: float = Field(0.5, ge=0, lt=1, description="dropout between tower layers")
 
     def build(
         self, task: Task, n_users: int, n_items: int, dims: Mapping[str, int], seed: int
@@ -69,19 +69,20 @@ class DeepFactors(nn.Module):
         levels = self.user_level(p)[pairs.users] + self.item_level(q)[pairs.items]
         p, q = p.index_select(0, pairs.users), q.index_select(0, pairs.items)
         raw = self.scale * cosine_similarity(p, q) + levels[:, 0]
-        return offset + (1.0 if self.task.binary else self.task.scale) * raw
+        out: Tensor = offset + (1.0 if self.task.binary else self.task.scale) * raw
+        return out
 
 
 class Tower(nn.Module):
     """A network on sparse rows: two learned vectors per column, for its value and its presence.
 
-    The sums are divided by the row's count + 5, as evaluation observes more than training.
+    The sums are divided by the root of the row's count, as evaluation observes more than training.
     """
 
     def __init__(self, n_columns: int, hidden: int, width: int, dropout: float) -> None:
         super().__init__()
-        self.of_value = nn.Parameter(torch.randn(n_columns, hidden))
-        self.of_presence = nn.Parameter(torch.randn(n_columns, hidden))
+        self.of_value = nn.Parameter(torch.randn(n_columns, hidden) * hidden**-0.5)
+        self.of_presence = nn.Parameter(torch.randn(n_columns, hidden) * hidden**-0.5)
         self.bias = nn.Parameter(torch.zeros(hidden))
         self.dropout = nn.Dropout(dropout)
         self.out = nn.Linear(hidden, width)
@@ -91,8 +92,8 @@ class Tower(nn.Module):
     ) -> Float[Tensor, "row factor"]:
         rows, others = ends
         shape = (n_rows, len(columns))
-        degrees = torch.bincount(rows, minlength=n_rows).to(values.dtype)
-        inverse = (1 / (degrees + SET_DAMPING)).index_select(0, rows)
+        degrees = torch.bincount(rows, minlength=n_rows).clamp(min=1).to(values.dtype)
+        inverse = degrees.rsqrt().index_select(0, rows)
         given = SparseMatrix(rows, others, values * inverse, shape)
         seen = SparseMatrix(rows, others, inverse, shape)
         first = given @ rows_of(self.of_value, columns) + seen @ rows_of(self.of_presence, columns)

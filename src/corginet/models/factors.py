@@ -17,8 +17,6 @@ from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 from corginet.nn.sparse import SparseMatrix
 
-SET_DAMPING = 5.0  # values of 0 that a user's or an item's few values are averaged with
-
 
 class FactorConfig(BuildsModel):
     """Biases, and the product of a user's and an item's learned vectors."""

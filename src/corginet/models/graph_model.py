@@ -20,7 +20,7 @@ from corginet.nn.conv_linear import GcmcConfig, GinConfig, LightGcnConfig, SageC
 from corginet.nn.convs import EdgeStateConfig, GcnConfig
 from corginet.nn.edge_content import AlongEdges, AlongEdgesConfig
 from corginet.nn.layers import LayersConfig
-from corginet.nn.readout import Pairs, ReadoutConfig
+from corginet.nn.readout import Pairs, Readout, ReadoutConfig
 from corginet.nn.states import StatesConfig
 from corginet.nn.word_nodes import Nodes, NodesConfig
 
@@ -67,7 +67,7 @@ class GraphModelConfig(BuildsModel):
             HideValues(task) if self.values == "hidden" else ReadValues(task),
             self.states.build(n_users, n_items, self.channels, dims, seed),
             self.nodes.build(self.channels, dims, seed),
-            [self.conv.build(channels=self.channels) for _ in range(self.n_layers)],
+            [self.conv.build(self.channels) for _ in range(self.n_layers)],
             self.along_edges.build(dims.get("words", 0), self.channels, self.n_layers),
             self.layers.build(self.channels, self.n_layers),
             self.readout.build(self.channels, dims.get("words", 0)),
@@ -84,13 +84,13 @@ class GraphModel(nn.Module):
     def __init__(
         self,
         task: Task,
-        values: nn.Module,
+        values: ReadValues | HideValues,
         states: nn.Module,
         nodes: Nodes,
         convs: list[nn.Module],
         along_edges: AlongEdges,
         final: nn.Module,
-        readout: nn.Module,
+        readout: Readout,
         edge_dropout: float = 0.0,
     ) -> None:
         super().__init__()

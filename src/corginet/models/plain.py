@@ -108,8 +108,9 @@ class BiasModel(nn.Module):
         self.damping: Tensor
 
     def fit_closed_form(self, data: TrainingData) -> None:
-        def error(dampings: tuple[float, float]) -> float:
-            found = damped_biases(data.graph, *dampings).of(*data.validation)
+        def error(dampings: tuple[float, ...]) -> float:
+            user, item = dampings
+            found = damped_biases(data.graph, user, item).of(*data.validation)
             return float((found - data.validation_targets).square().mean())
 
         self.damping.copy_(torch.tensor(min(itertools.product(DAMPINGS, repeat=2), key=error)))

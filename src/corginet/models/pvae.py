@@ -12,12 +12,14 @@ from torch import Tensor, nn
 
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
-from corginet.models.factors import SET_DAMPING, rows_of
+from corginet.models.factors import rows_of
 from corginet.models.parts import BuildsModel
 from corginet.models.values import ReadValues
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 from corginet.nn.sparse import Incidence, gather
+
+SET_DAMPING = 5.0  # values of 0 that a user's few values are averaged with
 
 
 class PvaeConfig(BuildsModel):
@@ -66,7 +68,8 @@ class PartialVae(nn.Module):
         self.divergence = per_user.sum() / max(1, len(pairs.users))
         noise = torch.randn_like(mean) * (0.5 * log_variance).exp() if self.training else 0.0
         raw = self.decoder(mean + noise, graph, pairs)
-        return offset + (1.0 if self.task.binary else self.task.scale) * raw
+        out: Tensor = offset + (1.0 if self.task.binary else self.task.scale) * raw
+        return out
 
     def penalty(self) -> Tensor:
         """Added to the training loss of the last call."""
@@ -116,9 +119,9 @@ class Decoder(nn.Module):
     def forward(
         self, latent: Float[Tensor, "user latent"], graph: InteractionGraph, pairs: Pairs
     ) -> Float[Tensor, " pair"]:
-        hidden = self.hidden(latent)
+        hidden: Tensor = self.hidden(latent)
         items = graph.item_rows[pairs.items]
         weights = rows_of(self.weights, items)
-        own = (hidden.index_select(0, pairs.users) * weights).sum(-1)
+        own: Tensor = (hidden.index_select(0, pairs.users) * weights).sum(-1)
         level: Tensor = self.common(hidden)[pairs.users, 0]
         return own + level + rows_of(self.biases, items)

@@ -139,7 +139,7 @@ class BoostingModel(nn.Module):
         """Trees have the size that they have: make room before they are copied."""
         if prefix + "trees" in state:
             self.trees = torch.empty_like(state[prefix + "trees"])
-        super()._load_from_state_dict(state, prefix, *rest)  # type: ignore[no-untyped-call]
+        super()._load_from_state_dict(state, prefix, *rest)
 
 
 def _lightgbm() -> Any:

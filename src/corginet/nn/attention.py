@@ -92,9 +92,7 @@ class ContentAttention(nn.Module):
         projected: Float[Tensor, "word channel"],
         batches: PairBatches,
     ) -> Float[Tensor, "pair channel"]:
-        return _PerItem.apply(  # type: ignore[no-any-return]
-            self.read, batches, self.query(users), projected, *self.scoring
-        )
+        return _PerItem.apply(self.read, batches, self.query(users), projected, *self.scoring)
 
     @torch.no_grad()
     def weights(
@@ -102,7 +100,7 @@ class ContentAttention(nn.Module):
         users: Float[Tensor, "user dim"],
         projected: Float[Tensor, "word channel"],
         batches: PairBatches,
-    ) -> list[tuple[Batch, Weights]]:
+    ) -> list[tuple[Batch, Tensor]]:
         """The weights themselves, batch by batch: to be looked at, not trained."""
         queries = self.query(users)
         out = []

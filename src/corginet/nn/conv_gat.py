@@ -110,7 +110,7 @@ class Routes:
         self, weights: Float[Tensor, " message"], states: Float[Tensor, "node dim"]
     ) -> Float[Tensor, "node dim"]:
         """Per node, the weighted sum of what its neighbours send."""
-        return _Weigh.apply(weights, states, self)  # type: ignore[no-any-return, no-untyped-call]
+        return _Weigh.apply(weights, states, self)
 
 
 @once_per_graph

@@ -28,7 +28,7 @@ class EdgeStateConfig(Config):
     aggregate: Aggregate = Field("mean", description="how a node gathers its messages")
     message_dropout: float = Field(0.1, ge=0, lt=1, description="dropout on messages")
 
-    def build(self, channels: int, **_: object) -> Conv:
+    def build(self, channels: int) -> Conv:
         combine = EdgeStateConv if self.combine == "add" else ConcatenatingConv
         return combine(channels, self.aggregate, self.message_dropout)
 
@@ -38,7 +38,7 @@ class GcnConfig(Config):
 
     kind: Literal["gcn"] = "gcn"
 
-    def build(self, channels: int, **_: object) -> Conv:
+    def build(self, channels: int) -> Conv:
         return GcnConv(channels)
 
 
@@ -69,7 +69,7 @@ class EdgeStateConv(Conv):
         content: tuple[EdgeContent | None, EdgeContent | None] = NO_CONTENT,
     ) -> States:
         messages = self._messages(states, *sender_and_value(graph))
-        lifted = _once(self._lift, content)
+        lifted = _once(self.from_edge, content)
         n, both = len(graph), []
         for rows, extra, target, size in (
             (slice(0, n), lifted[0], graph.users, graph.n_users),
@@ -83,9 +83,6 @@ class EdgeStateConv(Conv):
     def _messages(self, states: States, sender: Tensor, value: Tensor) -> Tensor:
         edge = gather(self.edge_state(states), sender) + value[:, None] * self.edge_value
         return gather(self.from_state(states), sender) + self.from_edge(edge.relu())
-
-    def _lift(self, content: EdgeContent) -> Tensor:
-        return self.from_edge(content)
 
     def _gather(
         self, tables: list[Tensor], indices: list[Tensor | None], target: Tensor, size: int

@@ -84,9 +84,7 @@ class ReadingReadout(Readout):
     Deviation: beyond the paper, whose readout sees no text for a pair without an edge.
     """
 
-    def __init__(
-        self, channels: int, hidden: int, dropout: float, score: Score, dim: int
-    ) -> None:
+    def __init__(self, channels: int, hidden: int, dropout: float, score: Score, dim: int) -> None:
         super().__init__(channels, hidden, dropout)
         self.project = WordProjection(dim, channels)
         self.attention: ContentAttention = ATTENTIONS[score](channels, channels)

@@ -63,14 +63,14 @@ def sum_relu(
 
     An index of None means that the table already has one row per edge.
     """
-    return _SumRelu.apply(target, n_nodes, rate, tuple(indices), *tables)  # type: ignore[no-any-return]
+    return _SumRelu.apply(target, n_nodes, rate, tuple(indices), *tables)
 
 
 def dot_relu(
     tables: Tables, indices: Indices, weight: Float[Tensor, " dim"], rate: float = 0.0
 ) -> Float[Tensor, " edge"]:
     """Per edge, weight · dropout(relu(sum over t of tables[t][indices[t]]))."""
-    return _DotRelu.apply(weight, rate, tuple(indices), *tables)  # type: ignore[no-any-return]
+    return _DotRelu.apply(weight, rate, tuple(indices), *tables)
 
 
 class _Hidden:
@@ -215,8 +215,8 @@ class SparseMatrix:
         self.forward_csr = _csr(rows, columns, values, shape)
         self.backward_csr = _csr(columns, rows, values, (shape[1], shape[0]))
 
-    def __matmul__(self, states: Float[Tensor, "node dim"]) -> Float[Tensor, "node dim"]:
-        return _SparseProduct.apply(states, self)  # type: ignore[no-any-return]
+    def __matmul__(self, states: Float[Tensor, "column dim"]) -> Float[Tensor, "row dim"]:
+        return _SparseProduct.apply(states, self)
 
 
 def _csr(rows: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:

@@ -16,6 +16,7 @@ from corginet.nn.content import Content
 from corginet.nn.states import random_rows
 
 NodeStates = Float[Tensor, "node channel"]
+JoinedStates = Float[Tensor, "joined channel"]
 WORD_SEED = 2**40  # apart from the seeds of users' and items' states
 
 
@@ -35,11 +36,11 @@ class Nodes(nn.Module):
 
     def join(
         self, graph: InteractionGraph, states: NodeStates, content: Content
-    ) -> tuple[InteractionGraph, NodeStates]:
+    ) -> tuple[InteractionGraph, JoinedStates]:
         """The graph with further nodes, and the states of all of them."""
         return graph, states
 
-    def leave(self, graph: InteractionGraph, states: NodeStates) -> NodeStates:
+    def leave(self, graph: InteractionGraph, states: JoinedStates) -> NodeStates:
         """The states of the graph's own users and items."""
         return states
 
@@ -60,7 +61,7 @@ class WordNodes(Nodes):
 
     def join(
         self, graph: InteractionGraph, states: NodeStates, content: Content
-    ) -> tuple[InteractionGraph, NodeStates]:
+    ) -> tuple[InteractionGraph, JoinedStates]:
         bag = content.bag
         assert bag is not None
         items = torch.cat([graph.items, bag.items])
@@ -78,5 +79,5 @@ class WordNodes(Nodes):
         users, rest = states[: graph.n_users], states[graph.n_users :]
         return joined, torch.cat([users, self.words.to(states.dtype), rest])
 
-    def leave(self, graph: InteractionGraph, states: NodeStates) -> NodeStates:
+    def leave(self, graph: InteractionGraph, states: JoinedStates) -> NodeStates:
         return torch.cat([states[: graph.n_users], states[-graph.n_items :]])

@@ -15,10 +15,16 @@ from corginet.nn.readout import Pairs
 from corginet.paper.synthetic import Outcome, example_pairs, node_maps, word_numbers
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
 COLOURS = np.array(
-    [[0.90, 0.62, 0.0], [0.34, 0.71, 0.91], [0.0, 0.62, 0.45], [0.80, 0.47, 0.65], [0.84, 0.37, 0.0]]
+    [
+        [0.90, 0.62, 0.0],
+        [0.34, 0.71, 0.91],
+        [0.0, 0.62, 0.45],
+        [0.80, 0.47, 0.65],
+        [0.84, 0.37, 0.0],
+    ]
 )  # told apart by colour-blind readers too
 
 

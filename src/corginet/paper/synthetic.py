@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,22 @@ import torch
 from corginet.data.splits import TEST
 from corginet.data.synthetic import WORDS, Synthetic, make_synthetic
 from corginet.estimator import Estimator
+from corginet.models.graph_model import GraphModel
 from corginet.models.inspect import attention_weights
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 from corginet.text.onehot import OneHotEncoder
 from corginet.text.store import ContentStore
+from corginet.training.trainer import Progress
 
 SETTINGS: dict[str, Any] = {
     "channels": 32,
     "hidden": 64,
-    "epochs": 300,
+    "hidden_share": 0.8,
+    "validate_every": 5,
+    "epochs": 200,
     "patience": 100,
-    "learning_rate": 0.01,
+    "learning_rate": 0.02,
     "dropout": 0.0,
 }
 
@@ -78,33 +82,31 @@ class Outcome:
 
 
 def run_synthetic(
+    folder: Path,
     seed: int = 0,
     size: tuple[int, int, int] = (1000, 1000, 100_000),
     rows: tuple[Row, ...] = ROWS,
     tell: Callable[[Row, int, float], None] = lambda *_: None,
     **overrides: Any,
 ) -> tuple[Synthetic, list[Outcome]]:
-    """Fit every row on the same data and split."""
+    """Fit every row on the same data and split; the words' store goes into `folder`."""
     data = make_synthetic(*size, seed=seed)
+    store = one_hot_store(data, folder / "content")
     outcomes = []
-    with tempfile.TemporaryDirectory(prefix="corginet-") as folder:
-        store = one_hot_store(data, Path(folder) / "content")
-        for row in rows:
-            settings = {**SETTINGS, **row.settings, **overrides, "seed": seed}
-            estimator = Estimator(row.recipe, **_fitting(row.recipe, settings))
-            estimator.on_epoch = lambda p, row=row: tell(row, p.epoch, p.validation_loss or 0.0)
-            estimator.fit(data.dataset, store=store)
-            report = estimator.report
-            outcomes.append(
-                Outcome(
-                    row,
-                    estimator,
-                    report["metrics"]["accuracy"],
-                    report["seconds"],
-                    focus_shares(estimator, data),
-                )
-            )
+    for row in rows:
+        settings = {**SETTINGS, **row.settings, **overrides, "seed": seed}
+        estimator = Estimator(row.recipe, **_fitting(row.recipe, settings))
+        estimator.on_epoch = partial(_pass_on, tell, row)
+        estimator.fit(data.dataset, store=store)
+        report = estimator.report
+        accuracy = report["metrics"]["accuracy"]
+        shares = focus_shares(estimator, data)
+        outcomes.append(Outcome(row, estimator, accuracy, report["seconds"], shares))
     return data, outcomes
+
+
+def _pass_on(tell: Callable[[Row, int, float], None], row: Row, progress: Progress) -> None:
+    tell(row, progress.epoch, progress.validation_loss or progress.train_loss)
 
 
 def one_hot_store(data: Synthetic, folder: Path) -> ContentStore:
@@ -122,7 +124,7 @@ def _fitting(recipe: str, settings: dict[str, Any]) -> dict[str, Any]:
 
     rate = settings.pop("dropout")
     names = {path.rsplit(".", 1)[-1] for path, _, _ in fields(find(recipe).config)}
-    rates = {n: rate for n in ("message_dropout", "readout_dropout") if n in names}
+    rates: dict[str, Any] = {n: rate for n in ("message_dropout", "readout_dropout") if n in names}
     return {**{k: v for k, v in settings.items() if k in names}, **rates}
 
 
@@ -139,6 +141,8 @@ def focus_shares(estimator: Estimator, data: Synthetic) -> dict[str, float]:
     pairs = test_pairs_with_focus(estimator, data)
     content = estimator.content()
     found = attention_weights(estimator.model, estimator.training_graph(), pairs, content)
+    if not found:
+        return {}
     wanted = torch.from_numpy(data.focus)[pairs.users]
     words = word_numbers(content, pairs)
     shares = {}
@@ -180,6 +184,7 @@ def node_maps(estimator: Estimator, seed: int = 0) -> tuple[np.ndarray, np.ndarr
 
     graph, content = estimator.training_graph(), estimator.content()
     with torch.no_grad():
+        assert isinstance(estimator.model, GraphModel)
         states = estimator.model.node_states(graph, content).numpy()
     perplexity = min(30, (min(graph.n_users, graph.n_items) - 1) // 3)
     maps = [

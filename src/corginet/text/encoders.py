@@ -29,7 +29,11 @@ class Encoder(Protocol):
     """Anything that turns texts into word vectors."""
 
     name: str
-    dim: int
+
+    @property
+    def dim(self) -> int:
+        """Width of a word vector."""
+        ...
 
     def fingerprint(self) -> str:
         """Changes whenever the vectors would."""
@@ -50,7 +54,10 @@ class EncoderConfig(Config):
     )
     truncate: int = Field(64, ge=1, le=100_000, description="words kept per text, from its start")
     read_tokens: int = Field(
-        256, ge=1, le=100_000, description="tokens a transformer reads; whole-text vectors cover all"
+        256,
+        ge=1,
+        le=100_000,
+        description="tokens a transformer reads; whole-text vectors cover all",
     )
     precision: str = Field(
         "bf16", pattern="^(bf16|fp32)$", description="how word vectors are stored: bf16 or fp32"

@@ -6,7 +6,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -156,17 +156,31 @@ class ContentStore:
             words = slice(starts[row], starts[row + 1])
             yield Encoded(spans[words], vectors[words].float().numpy(), summaries[row])
 
-    def content(self, texts: Sequence[str], summaries: Sequence[str] = ()) -> Content:
-        """The items' words (memory-mapped) and whole-text vectors, in the order of the texts."""
-        rows = np.array([self.row_of[key_of(text)] for text in texts], dtype=np.int64)
-        counts = np.array([*self.counts], dtype=np.int64)
+    def content(
+        self,
+        texts: Sequence[str],
+        summaries: Sequence[str] = (),
+        extra: Mapping[str, Encoded] | None = None,
+    ) -> Content:
+        """The items' words (memory-mapped) and whole-text vectors, in the order of the texts.
+
+        `extra` brings texts that are not in here; they go to memory, not to disk.
+        """
+        extra = extra or {}
+        row_of = self.row_of | {key_of(t): len(self.counts) + n for n, t in enumerate(extra)}
+        rows = np.array([row_of[key_of(text)] for text in texts], dtype=np.int64)
+        counts = np.array([*self.counts, *(len(e.vectors) for e in extra.values())], np.int64)
         starts = np.cumsum(counts) - counts
+        vectors, table = self._vectors(), self._map("summaries")
+        if extra:
+            fresh = [torch.from_numpy(e.vectors).to(vectors.dtype) for e in extra.values()]
+            vectors = torch.cat([vectors, *fresh])
+            table = np.concatenate([table, np.stack([e.summaries for e in extra.values()])])
         words = Words(
-            working_precision(self._vectors()),
+            working_precision(vectors),
             torch.from_numpy(starts[rows]),
             torch.from_numpy(counts[rows]),
         )
-        table = self._map("summaries")
         return Content(
             words,
             {s: torch.from_numpy(table[rows, SUMMARIES.index(s)]) for s in summaries},

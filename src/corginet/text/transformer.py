@@ -43,7 +43,9 @@ class TransformerEncoder:
     def encode(self, texts: Sequence[str]) -> Iterator[Encoded]:
         """Batches of about equal length; results come back in the order of the texts."""
         tokenizer, model = self._load()
-        limit = min(self.read_tokens + 2, int(getattr(model.config, "max_position_embeddings", 512)))
+        limit = min(
+            self.read_tokens + 2, int(getattr(model.config, "max_position_embeddings", 512))
+        )
         tokens = tokenizer(
             list(texts),
             truncation=True,

@@ -75,7 +75,7 @@ class Fitted:
     history: list[dict[str, float]] = field(default_factory=list)
 
 
-class Interrupted(Exception):
+class Interrupted(Exception):  # noqa: N818 - not an error
     """Stopped by the user at the end of a step, with a checkpoint written."""
 
 
@@ -94,9 +94,7 @@ class Trainer:
         self.policy = observation.build()
         self.rng = np.random.default_rng(seed)
 
-    def fit(
-        self, model: nn.Module, data: TrainingData, checkpoint: Path | None = None
-    ) -> Fitted:
+    def fit(self, model: nn.Module, data: TrainingData, checkpoint: Path | None = None) -> Fitted:
         """Train from the start, or from the checkpoint where there is one."""
         keep_memory()
         optimizer = self._optimizer(model)
@@ -128,9 +126,10 @@ class Trainer:
         self, model: nn.Module, optimizer: torch.optim.Optimizer, data: TrainingData, state: Fitted
     ) -> None:
         started = time.perf_counter()
-        losses = []
-        for step in self._steps(data, state.epochs):
-            losses.append(self._step(model, optimizer, step, data, state.epochs + 1))
+        losses = [
+            self._step(model, optimizer, step, data, state.epochs + 1)
+            for step in self._steps(data, state.epochs)
+        ]
         state.epochs += 1
         row = {"epoch": state.epochs, "train_loss": float(np.mean(losses))}
         if state.epochs % self.config.validate_every == 0 or state.epochs == self.config.epochs:
@@ -158,7 +157,7 @@ class Trainer:
         raw = model(step.graph, step.pairs, content_of(data.content, step.graph))
         loss = loss_of(raw, step.targets, data.task) + penalty_of(model)
         self._check(float(loss.detach()), epoch)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         optimizer.step()
         return float(loss.detach())
 

@@ -1,0 +1,123 @@
+"""The README's commands work, imports go one way, and the repository keeps its own rules."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import corginet
+from conftest import make_tables
+from corginet.cli.app import run
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "corginet"
+LAYERS = [
+    {"errors", "config", "runtime"},
+    {"data"},
+    {"nn"},
+    {"text"},
+    {"models"},
+    {"training"},
+    {"recipes", "run"},
+    {"estimator"},
+    {"explain", "report"},
+    {"paper", "bench"},
+    {"cli", "__main__"},
+]
+
+
+def layer_of(name: str) -> int:
+    return next(i for i, layer in enumerate(LAYERS) if name in layer)
+
+
+def test_imports_go_one_way() -> None:
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        home = path.relative_to(PACKAGE).with_suffix("").parts[0]
+        if home == "__init__":
+            continue
+        for node in ast.parse(path.read_text()).body:
+            names = [node.module] if isinstance(node, ast.ImportFrom) else []
+            for name in names:
+                parts = (name or "").split(".")
+                if parts[0] == "corginet" and len(parts) > 1:
+                    if layer_of(parts[1]) > layer_of(home):
+                        wrong.append(f"{path.name} imports {name}")
+    assert wrong == []
+
+
+def test_files_and_functions_stay_small() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        source = path.read_text()
+        assert len(source.splitlines()) <= 360, path
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.FunctionDef):
+                assert (node.end_lineno or 0) - node.lineno <= 80, f"{path}: {node.name}"
+
+
+def test_no_pickle_no_eval() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        source = path.read_text()
+        assert not re.search(
+            r"\bpickle\.|torch\.load\(|torch\.save\(|\beval\(|shell=True", source
+        ), path
+
+
+def readme_commands() -> list[str]:
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    lines = [line for block in blocks for line in block.splitlines()]
+    return [line for line in lines if line.startswith("corginet ")]
+
+
+def write_readme_files(folder: Path) -> None:
+    ratings, items = make_tables()
+    named = {"u1": "ann"}
+    ratings = ratings.with_columns(
+        pl.col("user").replace(named), pl.col("item").replace({"i2": "dune"})
+    )
+    items = items.with_columns(
+        pl.col("item").replace({"i2": "dune"}),
+        pl.when(pl.col("text") == "").then(pl.lit("grey")).otherwise(pl.col("text")).alias("text"),
+    )
+    ratings.write_csv(folder / "ratings.csv")
+    items.write_csv(folder / "items.csv")
+    answers = ratings.with_columns((pl.col("value") > 3).cast(pl.Int8))
+    answers.rename({"user": "student", "item": "question", "value": "correct"}).write_csv(
+        folder / "answers.csv"
+    )
+    items.rename({"item": "question"}).write_csv(folder / "questions.csv")
+    (folder / "pairs.csv").write_text("user,item\nann,dune\nbob,arrakis\n")
+    (folder / "more_ratings.csv").write_text("user,item,value\nbob,dune,5\n")
+    (folder / "new_items.csv").write_text("item,text\narrakis,old and bright\n")
+
+
+@pytest.mark.slow
+def test_the_readme_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_readme_files(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    commands = readme_commands()
+    assert len(commands) >= 7
+    for command in commands:
+        assert run(shlex.split(command)[1:]) == 0, command
+    python = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    for block in python:
+        exec(compile(block, "README.md", "exec"), {})
+    assert (tmp_path / "my_run" / "config.toml").exists()
+
+
+def test_the_package_names_its_version_and_parts() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+", corginet.__version__)
+    for name in corginet.__all__:
+        assert getattr(corginet, name)
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = corginet.Nothing
+
+
+def test_documented_pages_exist() -> None:
+    for page in re.findall(r"\]\((docs/[^)]+)\)", (ROOT / "README.md").read_text()):
+        assert (ROOT / page).exists(), page
