@@ -132,7 +132,13 @@ _row(
     model={"kind": "dmf"},
     training={"weight_decay": 1e-4},
 )
-_row("pvae", "PVAE", f"{LEAK_FREE}; sums scaled by the set's size", model={"kind": "pvae"})
+_row(
+    "pvae",
+    "PVAE",
+    f"{LEAK_FREE}; sums scaled by the set's size",
+    model={"kind": "pvae"},
+    training={"weight_decay": 1e-4},
+)
 for _name, (_paper, _model, _deviation) in _NETWORKS.items():
     _row(_name, _paper, _deviation, model=_model)
 for _name, _kinds in (
