@@ -28,7 +28,9 @@ from corginet.recipes import RunConfig, recipe
 from corginet.run import Saved, complete_or_absent, part_counts, read_run, write_run
 from corginet.runtime import versions
 from corginet.text.encoders import Encoder
+from corginet.text.stems import Stems
 from corginet.text.store import ContentStore, Progress, cache_folder
+from corginet.training.closed_form import ClosedForm, fit_at_once
 from corginet.training.metrics import by_degree, by_quadrant, metrics
 from corginet.training.trainer import Fitted, Trainer, TrainingData, predict_raw
 from corginet.training.trainer import Progress as TrainingProgress
@@ -84,16 +86,22 @@ class Estimator:
         torch.manual_seed(seed)
         self.model = self._build(content)
         data = self._training_data(content)
-        trainer = Trainer(
-            self.config.training, self.config.observation, self.config.batches, seed, self.on_epoch
-        )
-        self.fitted: Fitted = trainer.fit(self.model, data, checkpoint)
+        self.fitted = self._fit(data, checkpoint)
         self.report = self._score(content)
         self.report["seconds"] = time.perf_counter() - started
         return self
 
+    def _fit(self, data: TrainingData, checkpoint: Path | None) -> Fitted:
+        if isinstance(self.model, ClosedForm):
+            return fit_at_once(self.model, data)
+        c = self.config
+        trainer = Trainer(c.training, c.observation, c.batches, c.seed, self.on_epoch)
+        return trainer.fit(self.model, data, checkpoint)
+
     def _build(self, content: Content) -> torch.nn.Module:
         dims = {kind: table.shape[1] for kind, table in content.summaries.items()}
+        if content.bag is not None:
+            dims["bow"] = content.bag.n_words
         n_users, n_items = self.ratings.n_users, self.ratings.n_items
         return self.config.model.build(
             self.ratings.task,
@@ -127,6 +135,13 @@ class Estimator:
         return self._content(self.texts)
 
     def _content(self, texts: Sequence[str]) -> Content:
+        found = self._stored_content(texts)
+        if not self.config.model.reads_stems:
+            return found
+        # the vocabulary is that of the fitted texts: new ones bring no new stems
+        return dataclasses.replace(found, bag=Stems(self.texts).bag(texts))
+
+    def _stored_content(self, texts: Sequence[str]) -> Content:
         if self.store is None:
             return no_content(len(texts))
         new = self.store.missing(texts)  # texts that came with a question: kept in memory only

@@ -10,12 +10,27 @@ from pydantic import Field
 from corginet.config import Config, validate
 from corginet.data.splits import SplitConfig
 from corginet.errors import UserError, did_you_mean
+from corginet.models.dmf import DmfConfig
+from corginet.models.factors import FactorConfig
 from corginet.models.graph_model import GraphModelConfig
+from corginet.models.plain import BiasConfig, MeanConfig, NeighbourConfig
+from corginet.models.pvae import PvaeConfig
+from corginet.models.regression import RegressionConfig
 from corginet.text.encoders import EncoderConfig
 from corginet.training.observation import BatchConfig, ObservationConfig
 from corginet.training.trainer import TrainingConfig
 
-ModelConfig = Annotated[GraphModelConfig, Field()]
+ModelConfig = Annotated[
+    GraphModelConfig
+    | DmfConfig
+    | PvaeConfig
+    | FactorConfig
+    | MeanConfig
+    | BiasConfig
+    | NeighbourConfig
+    | RegressionConfig,
+    Field(discriminator="kind"),
+]
 
 
 class RunConfig(Config):
@@ -42,8 +57,7 @@ class Recipe:
 
     @property
     def reads_text(self) -> bool:
-        model = self.config.model
-        return bool(model.reads_words or model.summaries)
+        return self.config.model.reads_text
 
 
 LEAK_FREE = "trained on hidden edges, full batch, at a higher rate for fewer steps"
@@ -65,8 +79,28 @@ def _corgi(score: str, combine: str = "add", **along: Any) -> dict[str, Any]:
     }
 
 
-def _gcn(**model: Any) -> dict[str, Any]:
-    return {"model": {"conv": {"kind": "gcn"}, **model}}
+# the networks without content, each also with initial states from text
+_NETWORKS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "gcmc": (
+        "GC-MC",
+        {"conv": {"kind": "gcmc"}, "n_layers": 1},
+        f"{LEAK_FREE}; the common readout",
+    ),
+    "gcn": ("GCN", {"conv": {"kind": "gcn"}}, LEAK_FREE),
+    "sage": ("GraphSAGE", {"conv": {"kind": "sage"}}, LEAK_FREE),
+    "grape": ("GRAPE", {"conv": {"kind": "edge_states"}, "edge_dropout": 0.3}, LEAK_FREE),
+    "gat": ("GAT", {"conv": {"kind": "gat"}}, LEAK_FREE),
+    "gin": ("GIN-ε", {"conv": {"kind": "gin"}}, f"{LEAK_FREE}; layer normalisation"),
+    "jk": ("JK-LSTM", {"conv": {"kind": "gcn"}, "layers": {"final": "lstm"}}, LEAK_FREE),
+}
+# initial states: the paper's name, the summary, the encoder where the recipe needs a special one
+_INITIAL: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "bow": ("BoW", "bow", {}),
+    "neuralbow": ("NeuralBoW", "average", {"encoder": {"encoder": "static"}}),
+    "cls": ("BERT CLS", "cls", {}),
+    "average": ("BERT Avg.", "average", {}),
+    "sentence": ("SBERT", "sentence", {}),
+}
 
 
 _row("corgi-co", "CoRGi: Concat", **_corgi("additive"))
@@ -91,11 +125,75 @@ _row(
         "readout": {"pair_score": "dot_product"},
     },
 )
-_row("grape", "GRAPE", model={"conv": {"kind": "edge_states"}, "edge_dropout": 0.3})
-_row("gcn", "GCN", **_gcn())
-_row("gcn+average", "GCN Init: BERT Avg.", **_gcn(states={"summary": "average"}))
-_row("gcn+cls", "GCN Init: BERT CLS", **_gcn(states={"summary": "cls"}))
-_row("gcn+sentence", "GCN Init: SBERT", **_gcn(states={"summary": "sentence"}))
+_row(
+    "dmf",
+    "DMF",
+    f"{LEAK_FREE}; squared error or cross entropy",
+    model={"kind": "dmf"},
+    training={"weight_decay": 1e-4},
+)
+_row(
+    "pvae",
+    "PVAE",
+    f"{LEAK_FREE}; sums scaled by the set's size",
+    model={"kind": "pvae"},
+    training={"weight_decay": 1e-4},
+)
+for _name, (_paper, _model, _deviation) in _NETWORKS.items():
+    _row(_name, _paper, _deviation, model=_model)
+for _name, _kinds in (
+    ("gcn", ("bow", "neuralbow", "cls", "average", "sentence")),
+    ("gat", ("neuralbow", "average", "sentence")),
+    ("grape", ("neuralbow", "average", "sentence")),
+    ("gin", ("neuralbow", "average", "sentence")),
+    ("jk", ("neuralbow", "average", "sentence")),
+):
+    _short, _model, _deviation = _NETWORKS[_name]
+    for _kind in _kinds:
+        _words, _summary, _more = _INITIAL[_kind]
+        _row(
+            f"{_name}+{_kind}",
+            f"{_short.split('-')[0]} Init: {_words}",
+            _deviation,
+            model={**_model, "states": {"summary": _summary}},
+            **_more,
+        )
+_row(
+    "gcn+words",
+    "GCN with WordNodes",
+    model={**_NETWORKS["gcn"][1], "nodes": {"word_nodes": True}},
+)
+_row(
+    "lightgcn",
+    "",
+    "discussed in the paper, no row of it; the common readout",
+    model={
+        "conv": {"kind": "lightgcn"},
+        "states": {"states": "trainable"},
+        "layers": {"final": "mean"},
+    },
+)
+
+_row("mean", "", "the average of the observed values", model={"kind": "mean"})
+_row("bias", "", "damped biases of users and items", model={"kind": "bias"})
+_row("knn", "", "what users gave to similar items", model={"kind": "neighbours"})
+for _name, _implicit, _words in (
+    ("mf", False, "matrix factorisation with biases"),
+    ("svdpp", True, "SVD++: which items a user met, too"),
+):
+    _row(
+        _name,
+        "",
+        _words,
+        model={"kind": "factors", "implicit": _implicit},
+        training={"learning_rate": 0.05},
+        observation={"policy": "shared"},
+    )
+for _name, _method, _words in (
+    ("ridge", "ridge", "linear regression on statistics and text vectors"),
+    ("boosting", "boosting", "gradient boosting on statistics and text vectors"),
+):
+    _row(_name, "", _words, model={"kind": "regression", "method": _method})
 
 
 def recipe_names() -> list[str]:
@@ -106,7 +204,9 @@ def recipe(name: str) -> Recipe:
     """Look a recipe up by name."""
     for row_name, paper_row, parts, deviation in _RECIPES:
         if row_name == name:
-            config = validate(RunConfig, {"recipe": name, **parts}, f"recipe {name}")
+            model = {"kind": "graph", **parts.get("model", {})}
+            tree = {"recipe": name, **parts, "model": model}
+            config = validate(RunConfig, tree, f"recipe {name}")
             return Recipe(name, paper_row, config, deviation)
     raise UserError(
         f"unknown recipe '{name}'{did_you_mean(name, recipe_names()) or ';'} "

@@ -56,7 +56,7 @@ def bench_epoch(size: Size | None = None, repeats: int = 6, seed: int = 0) -> di
         fraction = _largest_fraction(name, size, seed)
         literal = _measure(name, size.part(fraction), True, 2, seed)
         same = _measure(name, size.part(fraction), False, repeats, seed)
-        floor = floor_seconds(size, recipe(name).config.model, rates)
+        floor = floor_seconds(size, _graph_config(name), rates)
         out["seconds"][form] = ours["seconds"]
         out["memory_gb"][form] = ours["gb"]
         out["speedup"][form] = literal["seconds"] / same["seconds"]
@@ -111,7 +111,7 @@ def _work(order: dict[str, Any]) -> dict[str, float]:
     size = Size(**order["size"])
     torch.manual_seed(order["seed"])
     graph, content, pairs, targets = make_problem(size, order["seed"])
-    model = build_model(recipe(order["name"]).config.model, size)
+    model = build_model(_graph_config(order["name"]), size)
     optimizer = torch.optim.Adam(model.parameters())
     before = _resident_gb()
 
@@ -151,6 +151,12 @@ def make_problem(size: Size, seed: int) -> tuple[InteractionGraph, Content, Pair
     starts = torch.arange(size.n_items) * size.n_words
     words = Words(vectors, starts, torch.full((size.n_items,), size.n_words))
     return graph, Content(words), Pairs(graph.users, graph.items), graph.values
+
+
+def _graph_config(name: str) -> GraphModelConfig:
+    config = recipe(name).config.model
+    assert isinstance(config, GraphModelConfig)
+    return config
 
 
 def build_model(config: GraphModelConfig, size: Size) -> GraphModel:

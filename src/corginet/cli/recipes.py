@@ -18,7 +18,7 @@ def recipes(name: str | None = None, /, *, seed: int = 0, json: bool = False) ->
         Print one JSON document.
     """
     from corginet.config import fields
-    from corginet.recipes import all_recipes, recipe
+    from corginet.recipes import LEAK_FREE, all_recipes, recipe
 
     if name is None:
         found = [
@@ -41,7 +41,7 @@ def recipes(name: str | None = None, /, *, seed: int = 0, json: bool = False) ->
                         r["name"],
                         r["paper_row"] or "—",
                         "✓" if r["reads_text"] else "",
-                        r["deviation"],
+                        r["deviation"].replace(LEAK_FREE, "*"),
                     )
                     for r in found
                 ],

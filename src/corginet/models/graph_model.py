@@ -10,20 +10,27 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
-from corginet.config import Config
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
+from corginet.models.parts import BuildsModel
 from corginet.models.values import HideValues, ReadValues, ValuesInput
 from corginet.nn.content import Content
+from corginet.nn.conv_gat import GatConfig
+from corginet.nn.conv_linear import GcmcConfig, GinConfig, LightGcnConfig, SageConfig
 from corginet.nn.convs import EdgeStateConfig, GcnConfig
 from corginet.nn.edge_content import AlongEdges, AlongEdgesConfig
+from corginet.nn.layers import LayersConfig
 from corginet.nn.readout import Pairs, Readout, ReadoutConfig
 from corginet.nn.states import StatesConfig
+from corginet.nn.word_nodes import Nodes, NodesConfig
 
-ConvConfig = Annotated[EdgeStateConfig | GcnConfig, Field(discriminator="kind")]
+ConvConfig = Annotated[
+    EdgeStateConfig | GcnConfig | SageConfig | GatConfig | GinConfig | GcmcConfig | LightGcnConfig,
+    Field(discriminator="kind"),
+]
 
 
-class GraphModelConfig(Config):
+class GraphModelConfig(BuildsModel):
     """A graph network: its width and depth, and the config of each part."""
 
     kind: Literal["graph"] = "graph"
@@ -32,8 +39,10 @@ class GraphModelConfig(Config):
     edge_dropout: float = Field(0.0, ge=0, lt=1, description="share of edges left out per step")
     values: ValuesInput = Field("read", description="whether observed values are an input")
     states: StatesConfig = StatesConfig()
+    nodes: NodesConfig = NodesConfig()
     conv: ConvConfig = EdgeStateConfig()
     along_edges: AlongEdgesConfig = AlongEdgesConfig()
+    layers: LayersConfig = LayersConfig()
     readout: ReadoutConfig = ReadoutConfig()
 
     @property
@@ -42,7 +51,12 @@ class GraphModelConfig(Config):
 
     @property
     def summaries(self) -> tuple[str, ...]:
-        return (self.states.summary,) if self.states.summary else ()
+        summary = self.states.summary
+        return (summary,) if summary and summary != "bow" else ()
+
+    @property
+    def reads_stems(self) -> bool:
+        return self.nodes.word_nodes or self.states.summary == "bow"
 
     def build(
         self, task: Task, n_users: int, n_items: int, dims: Mapping[str, int], seed: int
@@ -52,8 +66,10 @@ class GraphModelConfig(Config):
             task,
             HideValues(task) if self.values == "hidden" else ReadValues(task),
             self.states.build(n_users, n_items, self.channels, dims, seed),
+            self.nodes.build(self.channels, dims, seed),
             [self.conv.build(self.channels) for _ in range(self.n_layers)],
             self.along_edges.build(dims.get("words", 0), self.channels, self.n_layers),
+            self.layers.build(self.channels, self.n_layers),
             self.readout.build(self.channels, dims.get("words", 0)),
             self.edge_dropout,
         )
@@ -70,16 +86,18 @@ class GraphModel(nn.Module):
         task: Task,
         values: ReadValues | HideValues,
         states: nn.Module,
+        nodes: Nodes,
         convs: list[nn.Module],
         along_edges: AlongEdges,
+        final: nn.Module,
         readout: Readout,
         edge_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         self.task, self.edge_dropout = task, edge_dropout
-        self.values, self.states = values, states
+        self.values, self.states, self.nodes = values, states, nodes
         self.convs = nn.ModuleList(convs)
-        self.along_edges, self.readout = along_edges, readout
+        self.along_edges, self.final, self.readout = along_edges, final, readout
 
     def forward(
         self, graph: InteractionGraph, pairs: Pairs, content: Content
@@ -103,11 +121,14 @@ class GraphModel(nn.Module):
         return self._propagate(graph, content, first_pass=True)
 
     def _propagate(self, graph: InteractionGraph, content: Content, first_pass: bool) -> Tensor:
-        states: Tensor = self.states(graph, content)
-        self.along_edges.start(graph, content.words, first_pass)
+        joined, start = self.nodes.join(graph, self.states(graph, content), content)
+        layers: list[Tensor] = [start]
+        self.along_edges.start(joined, content.words, first_pass)
         for layer, conv in enumerate(self.convs):
-            states = conv(graph, states, self.along_edges.at(layer, states[: graph.n_users]))
-        return states
+            states = layers[-1]
+            content_at = self.along_edges.at(layer, states[: joined.n_users])
+            layers.append(conv(joined, states, content_at))
+        return self.nodes.leave(graph, self.final(layers))
 
     def _dropped(self, graph: InteractionGraph) -> InteractionGraph:
         if not self.training or not self.edge_dropout:

@@ -58,6 +58,17 @@ def to_values(raw: Float[Tensor, " pair"], task: Task) -> Float[Tensor, " pair"]
     return raw.sigmoid() if task.binary else raw.clamp(task.low, task.high)
 
 
+def raw_of(values: Float[Tensor, " pair"], task: Task) -> Float[Tensor, " pair"]:
+    """The raw outputs that stand for these values or probabilities."""
+    return torch.logit(values.clamp(0.01, 0.99)) if task.binary else values
+
+
+def penalty_of(model: nn.Module) -> Tensor | float:
+    """What a model adds to its own training loss for its last call, by a method `penalty`."""
+    penalty = getattr(model, "penalty", None)
+    return 0.0 if penalty is None else penalty()
+
+
 def loss_of(
     raw: Float[Tensor, " pair"], targets: Float[Tensor, " pair"], task: Task
 ) -> Float[Tensor, ""]:

@@ -1,4 +1,4 @@
-"""One family of convolutions: a subclass states message and update."""
+"""Convolutions with edge states (CoRGi, GRAPE), and GCN."""
 
 from __future__ import annotations
 
@@ -11,27 +11,11 @@ from torch import Tensor, nn
 
 from corginet.config import Config
 from corginet.data.graph import InteractionGraph
+from corginet.nn.conv import NO_CONTENT, Conv, EdgeContent, States
+from corginet.nn.neighbours import once_per_graph
 from corginet.nn.sparse import Incidence, SparseMatrix, gather, sum_relu
 
-States = Float[Tensor, "node channel"]
-EdgeContent = Float[Tensor, "edge channel"]
 Aggregate = Literal["mean", "sum", "max"]
-
-
-class Conv(nn.Module):
-    """A layer: messages along edges, gathered at each node, and an update of its state.
-
-    `content` holds what travels with the messages beside states and values: one vector per
-    edge for messages to users, one for messages to items; None where there is nothing.
-    """
-
-    def forward(
-        self,
-        graph: InteractionGraph,
-        states: States,
-        content: tuple[EdgeContent | None, EdgeContent | None] = (None, None),
-    ) -> States:
-        raise NotImplementedError
 
 
 class EdgeStateConfig(Config):
@@ -82,7 +66,7 @@ class EdgeStateConv(Conv):
         self,
         graph: InteractionGraph,
         states: States,
-        content: tuple[EdgeContent | None, EdgeContent | None] = (None, None),
+        content: tuple[EdgeContent | None, EdgeContent | None] = NO_CONTENT,
     ) -> States:
         messages = self._messages(states, *sender_and_value(graph))
         lifted = _once(self.from_edge, content)
@@ -145,13 +129,14 @@ class GcnConv(Conv):
         self,
         graph: InteractionGraph,
         states: States,
-        content: tuple[EdgeContent | None, EdgeContent | None] = (None, None),
+        content: tuple[EdgeContent | None, EdgeContent | None] = NO_CONTENT,
     ) -> States:
         matrix, values = _normalised(graph, states.dtype)
         mixed = matrix @ self.from_state(states) + values[:, None] * self.from_value
         return torch.relu(mixed + self.bias)
 
 
+@once_per_graph
 def _normalised(graph: InteractionGraph, dtype: torch.dtype) -> tuple[SparseMatrix, Tensor]:
     """The symmetric matrix with self-loops, and each node's weighted sum of edge values."""
     nodes = torch.arange(graph.n_nodes)

@@ -15,7 +15,7 @@ from corginet.config import Config
 from corginet.data.graph import InteractionGraph
 from corginet.nn.content import Content
 
-Summary = Literal["average", "cls", "sentence", "bow", "neuralbow"]
+Summary = Literal["average", "cls", "sentence", "bow"]
 
 
 class StatesConfig(Config):
@@ -25,7 +25,9 @@ class StatesConfig(Config):
         "random", description="fixed random vectors, learned ones, or the same for all nodes"
     )
     summary: Summary | None = Field(
-        None, description="items start from this vector of their text, through a linear map"
+        None,
+        description="items start from this vector of their text, through a linear map; bow is "
+        "the set of its stems",
     )
 
     def build(
@@ -42,6 +44,8 @@ class StatesConfig(Config):
             own = TrainableStates(channels, user=n_users, item=n_items)
         if not self.summary:
             return own
+        if self.summary == "bow":
+            return BowStates(own, dims["bow"], channels)
         return SummaryStates(own, self.summary, dims[self.summary], channels)
 
 
@@ -117,3 +121,19 @@ class SummaryStates(States):
     def forward(self, graph: InteractionGraph, content: Content) -> Float[Tensor, "node channel"]:
         vectors = content.summaries[self.summary].to(self.map.weight.dtype)
         return torch.cat([self.users.side("user", graph.user_rows), self.map(vectors)])
+
+
+class BowStates(States):
+    """Items start from the set of their stems, through a learned linear map: one row per stem."""
+
+    def __init__(self, users: States, n_words: int, channels: int) -> None:
+        super().__init__()
+        self.users = users
+        self.weight = nn.Parameter(torch.empty(n_words, channels))
+        self.bias = nn.Parameter(torch.zeros(channels))
+        nn.init.uniform_(self.weight, -(n_words**-0.5), n_words**-0.5)
+
+    def forward(self, graph: InteractionGraph, content: Content) -> Float[Tensor, "node channel"]:
+        assert content.bag is not None
+        items = content.bag.matrix @ self.weight + self.bias
+        return torch.cat([self.users.side("user", graph.user_rows), items])

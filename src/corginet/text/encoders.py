@@ -70,6 +70,12 @@ class EncoderConfig(Config):
         if kind == "static":
             from corginet.text.static import StaticEncoder
 
+            if not detail:
+                raise UserError(
+                    "static word vectors are asked for without a file; pass --encoder "
+                    "static:FILE with vectors in word2vec's or GloVe's format"
+                )
+
             return StaticEncoder(detail, self.truncate)
         from corginet.text.transformer import TransformerEncoder
 

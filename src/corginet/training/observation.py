@@ -86,8 +86,12 @@ class Shared(Policy):
     """Every edge is both input and target. The paper's way; it leaks in training."""
 
     def step(self, graph: InteractionGraph, epoch: int, rng: np.random.Generator) -> Step:
-        everything = torch.ones(len(graph), dtype=torch.bool)
+        everything = self.hide(len(graph), epoch, rng)
         return _ask(graph, graph.keep(everything, "shared"), everything)
+
+    def hide(self, n_edges: int, epoch: int, rng: np.random.Generator) -> Tensor:
+        """All are asked; none is taken out of what is observed."""
+        return torch.ones(n_edges, dtype=torch.bool)
 
 
 def _ask(graph: InteractionGraph, observed: InteractionGraph, asked: Tensor) -> Step:

@@ -22,7 +22,7 @@ from corginet.config import Config
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.errors import UserError
-from corginet.models.values import loss_of, to_values
+from corginet.models.values import loss_of, penalty_of, to_values
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 from corginet.runtime import keep_memory
@@ -135,7 +135,7 @@ class Trainer:
         state.epochs += 1
         row = {"epoch": state.epochs, "train_loss": float(np.mean(losses))}
         if state.epochs % self.config.validate_every == 0 or state.epochs == self.config.epochs:
-            row["validation_loss"] = self._validate(model, data)
+            row["validation_loss"] = validation_loss(model, data)
             self._check(row["validation_loss"], state.epochs)
             if row["validation_loss"] < state.best_loss:
                 state.best_loss, state.best_epoch = row["validation_loss"], state.epochs
@@ -157,7 +157,7 @@ class Trainer:
         model.train()
         optimizer.zero_grad(set_to_none=True)
         raw = model(step.graph, step.pairs, content_of(data.content, step.graph))
-        loss = loss_of(raw, step.targets, data.task)
+        loss = loss_of(raw, step.targets, data.task) + penalty_of(model)
         self._check(float(loss.detach()), epoch)
         loss.backward()
         optimizer.step()
@@ -169,11 +169,6 @@ class Trainer:
                 f"the loss became {loss} in epoch {epoch}; lower --learning-rate "
                 f"(now {self.config.learning_rate:g}) and check the values for outliers"
             )
-
-    def _validate(self, model: nn.Module, data: TrainingData) -> float:
-        raw = predict_raw(model, data.graph, data.validation, data.content)
-        clipped = raw if data.task.binary else to_values(raw, data.task)
-        return float(loss_of(clipped, data.validation_targets, data.task))
 
     def _optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         kind = torch.optim.AdamW if self.config.optimizer == "adamw" else torch.optim.Adam
@@ -218,6 +213,13 @@ def predict_raw(
     model.eval()
     raw: Tensor = model(graph, pairs, content_of(content, graph))
     return raw
+
+
+def validation_loss(model: nn.Module, data: TrainingData) -> float:
+    """The loss on the validation part, predictions clipped as users see them."""
+    raw = predict_raw(model, data.graph, data.validation, data.content)
+    clipped = raw if data.task.binary else to_values(raw, data.task)
+    return float(loss_of(clipped, data.validation_targets, data.task))
 
 
 @contextmanager
