@@ -16,7 +16,7 @@ from corginet.errors import UserError
 from corginet.estimator import Estimator
 from corginet.models.values import loss_of
 from corginet.training.observation import BatchConfig, Folds, HiddenShare, Shared
-from corginet.training.trainer import Interrupted, Trainer
+from corginet.training.trainer import Interrupted, Trainer, validation_loss
 
 SMALL = {"channels": 8, "hidden": 9, "encoder": "hashed:16", "epochs": 6, "precision": "fp32"}
 
@@ -90,9 +90,7 @@ def test_early_stopping_restores_the_best(dataset: Dataset) -> None:
     losses = [row["validation_loss"] for row in e.fitted.history]
     assert e.fitted.epochs == e.fitted.best_epoch + 5 < 300
     assert e.fitted.best_loss == min(losses)
-    assert Trainer(e.config.training, e.config.observation, e.config.batches, 0)._validate(
-        e.model, data_of(e)
-    ) == pytest.approx(min(losses))
+    assert validation_loss(e.model, data_of(e)) == pytest.approx(min(losses))
 
 
 def test_a_loss_that_is_no_number_is_explained(dataset: Dataset) -> None:
