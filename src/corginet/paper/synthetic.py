@@ -25,14 +25,14 @@ from corginet.text.onehot import OneHotEncoder
 from corginet.text.store import ContentStore
 
 SETTINGS: dict[str, Any] = {
-    "channels": 32,
+    "channels": 64,
     "hidden": 64,
     "hidden_share": 0.8,
     "validate_every": 5,
     "good_enough": 0.01,
     "epochs": 300,
     "patience": 100,
-    "learning_rate": 0.02,
+    "learning_rate": 0.01,
     "dropout": 0.0,
 }
 
@@ -55,7 +55,12 @@ ROWS = (
         {"values": "hidden", "epochs": 100},
     ),
     Row("corgi_co", "CoRGi, additive", "corgi-co", {"values": "hidden", "states": "trainable"}),
-    Row("corgi_dp", "CoRGi, dot-product", "corgi-dp", {"values": "hidden", "states": "trainable"}),
+    Row(
+        "corgi_dp",
+        "CoRGi, dot-product",
+        "corgi-dp",
+        {"values": "hidden", "states": "trainable", "channels": 32, "learning_rate": 0.02},
+    ),
     Row(
         "corgi_co_random",
         "CoRGi, additive, fixed random states",
@@ -70,9 +75,9 @@ ROWS = (
     ),
     Row(
         "corgi_read",
-        "CoRGi, the pair's own attention at the readout",
+        "CoRGi, reading at the readout alone",
         "corgi-read",
-        {"values": "hidden", "states": "trainable"},
+        {"values": "hidden", "states": "trainable", "score": None},
     ),
     Row("gcn_labels", "GCN, edge values are an input", "gcn", {"states": "trainable"}),
 )
