@@ -72,14 +72,11 @@ def bench_epoch(size: Size | None = None, repeats: int = 6, seed: int = 0) -> di
 
 
 def _largest_fraction(name: str, size: Size, seed: int) -> float:
-    """How much of the size the literal version can hold, from what a sixteenth of it takes."""
-    small, larger = (_measure(name, size.part(f), True, 1, seed)["gb"] for f in (1 / 32, 1 / 16))
-    per_fraction = max(1e-3, (larger - small) * 32)
-    free = 0.85 * _available_gb() - small
-    for fraction in (1.0, 0.75, 0.5, 0.25, 0.125):
-        if per_fraction * fraction < free:
-            return fraction
-    return 1 / 16
+    """How much of the size the literal version can hold, from what two small parts take."""
+    small, larger = (_measure(name, size.part(f), True, 1, seed)["gb"] for f in (1 / 16, 1 / 8))
+    per_fraction = max(1e-3, (larger - small) * 16)
+    fits = (0.85 * _available_gb() - small) / per_fraction
+    return min(1.0, max(1 / 16, int(fits * 16) / 16))
 
 
 def _available_gb() -> float:

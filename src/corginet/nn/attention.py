@@ -154,7 +154,7 @@ class AdditiveAttention(ContentAttention):
 
     @classmethod
     def read(cls, queries: Queries, keys: Keys, real: Real, *parameters: Tensor) -> Queries:
-        few_users = queries.shape[1] < 128  # then the running sums cost more than they save
+        few_users = queries.shape[1] < 512  # then the running sums cost more than they save
         if few_users:
             return super().read(queries, keys, real, *parameters)
         return read_by_running_sums(queries, keys, real, *parameters)
