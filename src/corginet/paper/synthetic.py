@@ -52,7 +52,7 @@ ROWS = (
         "gcn_text",
         "GCN, items start from their words",
         "gcn+average",
-        {"values": "hidden", "epochs": 100},
+        {"values": "hidden", "states": "trainable"},
     ),
     Row("corgi_co", "CoRGi, additive", "corgi-co", {"values": "hidden", "states": "trainable"}),
     Row(
