@@ -145,6 +145,29 @@ def test_encode_and_fit_on_the_store(
     assert call(capsys, "encode", files[1], "--encoder", "hashed:8", "--out", store)[0] == 2
 
 
+def test_vectors_of_your_own(
+    files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import numpy as np
+
+    items = make_tables()[1].with_columns(pl.int_range(pl.len()).cast(pl.String).alias("text"))
+    rng = np.random.default_rng(0)
+    vectors = [rng.normal(size=(1 + n % 3, 5)).tolist() for n in range(items.height)]
+    table, store = tmp_path / "mine.parquet", tmp_path / "store"
+    items.with_columns(pl.Series("vectors", vectors)).write_parquet(table)
+    code, found, err = call(capsys, "encode", table, "--encoder", "given", "--out", store, "--json")
+    assert code == 0, err
+    assert found["words"] == sum(map(len, vectors)) and found["dim"] == 5
+    order = ["--content", store, "--channels", "8", "--epochs", "2", "--json"]
+    code, found, err = call(capsys, "fit", files[0], table, "--out", tmp_path / "r", *order)
+    assert code == 0, err
+    assert call(capsys, "explain", tmp_path / "r", "u1", "i2", "--json")[1]["words"]
+    for bad, message in ((["x"] * 18, "must be numbers"), ([[1.0, float("inf")]] * 18, "finite")):
+        items.with_columns(pl.Series("vectors", bad)).write_parquet(table)
+        code, _, err = call(capsys, "encode", table, "--encoder", "given", "--out", tmp_path / "x")
+        assert code == 2 and message in err
+
+
 def test_recipes_lists_all_and_the_settings_of_one(capsys: pytest.CaptureFixture[str]) -> None:
     _, found, _ = call(capsys, "recipes", "--json")
     assert {"name", "paper_row", "reads_text"} <= set(found["recipes"][0])

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from corginet.cli.output import emit, progress, say
 from corginet.cli.parsing import parse_columns
+
+if TYPE_CHECKING:
+    from corginet.text.encoders import Encoder
 
 
 def encode(
@@ -30,7 +34,8 @@ def encode(
     out
         Folder of the store.
     encoder
-        minilm, hashed[:DIM], static:FILE, a transformer's folder, or a hub id.
+        minilm, hashed[:DIM], static:FILE, a transformer's folder, a hub id, or given: the
+        vectors in the table's column `vectors`.
     truncate
         Words kept per text.
     precision
@@ -53,7 +58,12 @@ def encode(
     given = {k: v for k, v in changes.items() if v is not None}
     config = override(EncoderConfig(), given, "encode")
     texts = read_texts(items, parse_columns(columns), missing_text)["text"].to_list()  # type: ignore[arg-type]
-    made = config.build()
+    if encoder == "given":
+        from corginet.text.given import GivenEncoder
+
+        made: Encoder = GivenEncoder(items, parse_columns(columns))
+    else:
+        made = config.build()
     store = ContentStore.create(out, made.dim, config.precision, made.fingerprint())
     already = len(set(texts)) - len(store.missing(texts))
     with progress("encoding texts") as bar:

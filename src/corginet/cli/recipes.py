@@ -34,14 +34,14 @@ def recipes(name: str | None = None, /, *, seed: int = 0, json: bool = False) ->
             {"recipes": found},
             json,
             lambda: table(
-                "recipes",
+                f"recipes (*: {LEAK_FREE})",
                 ["name", "paper's row", "text", "deviation"],
                 [
                     (
                         r["name"],
                         r["paper_row"] or "—",
                         "✓" if r["reads_text"] else "",
-                        r["deviation"].replace(LEAK_FREE, "*"),
+                        str(r["deviation"]).replace(LEAK_FREE, "*"),
                     )
                     for r in found
                 ],
