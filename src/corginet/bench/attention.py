@@ -18,7 +18,7 @@ from corginet.runtime import keep_memory
 CHANNELS = 64
 
 
-def bench_attention(n_items: int = 100, n_pairs: int = 400_000, seed: int = 0) -> dict[str, Any]:
+def bench_attention(n_items: int = 50, n_pairs: int = 400_000, seed: int = 0) -> dict[str, Any]:
     """Errors in fp64; seconds per pair at T = 16 and 512; speed against the direct formula."""
     keep_memory()
     torch.manual_seed(seed)
