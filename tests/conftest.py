@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+# a content cache of this process's own, before any fixture runs
+os.environ["CORGINET_CACHE"] = tempfile.mkdtemp(prefix="corginet-cache-")
 
 from jaxtyping import install_import_hook
 
@@ -25,12 +29,8 @@ torch.set_num_threads(1)
 WORDS = ["red", "blue", "green", "old", "new", "fast", "slow", "bright", "dim"]
 
 
-@pytest.fixture(autouse=True)
-def private_cache(
-    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each test run has a content cache of its own."""
-    monkeypatch.setenv("CORGINET_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+def pytest_sessionfinish() -> None:
+    shutil.rmtree(os.environ["CORGINET_CACHE"], ignore_errors=True)
 
 
 def make_tables(

@@ -142,6 +142,25 @@ def test_interrupted_store_goes_on(tmp_path: Path) -> None:
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
+def test_two_processes_share_a_store(tmp_path: Path) -> None:
+    """Both want the same many texts at once; each text is written once."""
+    import subprocess
+    import sys
+
+    lines = "\n".join(f"i{n},word{n} and more" for n in range(900))
+    (tmp_path / "items.csv").write_text(f"item,text\n{lines}\n")
+    order = ["encode", str(tmp_path / "items.csv"), "--encoder", "hashed:16", "--out"]
+    command = [sys.executable, "-m", "corginet", *order, str(tmp_path / "s"), "--json"]
+    (tmp_path / "first.csv").write_text("item,text\ni,one\n")  # the store itself is there
+    subprocess.run([c.replace("items.csv", "first.csv") for c in command], check=True)
+    both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
+    encoded = [json.loads(p.communicate()[0])["encoded"] for p in both]
+    assert sum(encoded) == 900
+    store = ContentStore.open(tmp_path / "s")
+    assert len(store.counts) == len(store.row_of) == 901
+    assert (tmp_path / "s" / "vectors.bin").stat().st_size == sum(store.counts) * 16 * 2
+
+
 def test_store_messages(tmp_path: Path) -> None:
     encoder = HashedEncoder(16, 64)
     ContentStore.create(tmp_path / "s", 16, "fp32", encoder.fingerprint())

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from filelock import FileLock
 
 from corginet.errors import UserError
 from corginet.nn.content import Content
@@ -33,8 +34,6 @@ class ContentStore:
 
     def __init__(self, folder: Path, dim: int, precision: str, encoder: str) -> None:
         self.folder, self.dim, self.precision, self.encoder = folder, dim, precision, encoder
-        self.counts: list[int] = []
-        self.row_of: dict[str, int] = {}
         self._read_index()
 
     @classmethod
@@ -47,7 +46,6 @@ class ContentStore:
                     f"{folder}: holds vectors of another encoder or setting ({store.encoder}); "
                     "choose another folder"
                 )
-            store._cut_tails()
             return store
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
@@ -69,6 +67,8 @@ class ContentStore:
             ) from None
 
     def _read_index(self) -> None:
+        self.counts: list[int] = []
+        self.row_of: dict[str, int] = {}
         path = self.folder / "texts.txt"
         lines = path.read_text("ascii").splitlines(keepends=True) if path.exists() else []
         for line in lines:
@@ -101,8 +101,20 @@ class ContentStore:
     def add(
         self, texts: Sequence[str], encoder: Encoder, progress: Progress | None = None
     ) -> tuple[int, int, float]:
-        """Encode what is missing, part by part; answers texts, words and seconds it took."""
-        wanted = self.missing(texts)
+        """Encode what is missing, part by part; answers texts, words and seconds it took.
+
+        Of two processes that want the same texts one encodes, the other waits and reads.
+        """
+        if not self.missing(texts):
+            return 0, 0, 0.0
+        with FileLock(self.folder / "lock"):
+            self._read_index()
+            self._cut_tails()
+            return self._add(self.missing(texts), encoder, progress)
+
+    def _add(
+        self, wanted: list[str], encoder: Encoder, progress: Progress | None
+    ) -> tuple[int, int, float]:
         started, n_words = time.perf_counter(), 0
         for start in range(0, len(wanted), TEXTS_PER_PART):
             part = wanted[start : start + TEXTS_PER_PART]
