@@ -32,6 +32,7 @@ COMMANDS = {
         "corginet.cli.compare:compare",
         "Recipes on the same splits, with errors and tests.",
     ),
+    "paper": ("corginet.cli.paper:paper", "A table or figure of the paper, on your data."),
     "encode": ("corginet.cli.encode:encode", "Turn item texts into a content store."),
     "recipes": ("corginet.cli.recipes:recipes", "All models, or the settings of one."),
 }

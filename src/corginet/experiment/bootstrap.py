@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,7 +38,11 @@ class Resampled(NamedTuple):
 
 
 class Difference(NamedTuple):
-    """The first minus the second, with a 95% interval and a two-sided p-value."""
+    """The first minus the second, with a 95% interval of the draws and a two-sided p-value.
+
+    The p-value is the normal one for the draws' spread: counted draws could not go below one
+    in their number, which a correction for many pairs would turn into nothing.
+    """
 
     observed: float
     low: float
@@ -77,6 +82,9 @@ def difference(a: Resampled, b: Resampled) -> Difference:
     """What the draws say about a − b."""
     differences = a.draws - b.draws
     low, high = np.percentile(differences, [2.5, 97.5])
-    below, above = int((differences <= 0).sum()), int((differences >= 0).sum())
-    p = min(1.0, 2 * (min(below, above) + 1) / (len(differences) + 1))
-    return Difference(a.observed - b.observed, float(low), float(high), p)
+    observed, spread = a.observed - b.observed, float(differences.std())
+    if spread > 0:
+        p = math.erfc(abs(observed) / spread / math.sqrt(2))
+    else:
+        p = 1.0 if observed == 0 else 0.0
+    return Difference(observed, float(low), float(high), p)

@@ -8,7 +8,7 @@ import numpy as np
 
 from corginet.data.dataset import Dataset
 from corginet.data.splits import TEST, TRAIN, VALIDATION, Split, make_split
-from corginet.errors import UserError
+from corginet.errors import UserError, plural
 from corginet.experiment.contenders import Cell
 
 WITHHELD = 3  # the part number of ratings that the fit does not get to see in any part
@@ -56,12 +56,12 @@ def _hold_out_users(dataset: Dataset, cell: Cell) -> Division:
     part = np.full(len(r), TRAIN, np.int8)
     part[unseen] = WITHHELD
     seen = rng.permutation(np.flatnonzero(~unseen))
-    n_validation = round(len(seen) * cell.config.split.validation_share)
+    n_validation = max(1, round(len(seen) * cell.config.split.validation_share))
     part[seen[:n_validation]] = VALIDATION
-    if not n_validation or n_validation == len(seen):
+    if n_validation >= len(seen):
         raise UserError(
-            f"holding {cell.contender.held_out:g} of the users out leaves {len(seen)} ratings to "
-            "train and stop on; give more ratings"
+            f"holding {cell.contender.held_out:g} of the users out leaves "
+            f"{plural(len(seen), 'rating')} to train and stop on; give more ratings"
         )
     given = _few_of_each(r.users, rng.permutation(np.flatnonzero(unseen)))
     asked = np.setdiff1d(np.flatnonzero(unseen), given)

@@ -49,7 +49,7 @@ def results_table(
         numbers = [found[metric].get(name, Cell(None)) for metric in metrics]
         rows.append([name, len(mine), *numbers, *_costs(mine)])
     columns = ["recipe", "seeds", *(direction(m) for m in metrics), "seconds", "peak GB"]
-    return Table(title, columns, rows, [*notes, *_failures(results)])
+    return Table(title, columns, rows, [*notes, *failures(results)])
 
 
 def _column(results: Results, metric: str) -> dict[str, Cell]:
@@ -63,5 +63,6 @@ def _costs(rows: Sequence[Row]) -> list[Cell]:
     return [Cell(seconds, digits=1), Cell(memory, digits=2)]
 
 
-def _failures(results: Results) -> list[str]:
+def failures(results: Results) -> list[str]:
+    """A note for every cell that could not be run."""
     return [f"{e['recipe']}, seed {e['seed']} failed: {e['error']}" for e in results.errors]
