@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from corginet.cli.output import say
 from corginet.errors import UserError, did_you_mean
@@ -77,12 +80,51 @@ def parse_grid(parts: Sequence[str]) -> dict[str, tuple[Any, ...]]:
     return out
 
 
-def make_plan(options: Mapping[str, Any]) -> PlanConfig:
-    """A plan from the options that were given; the others keep the plan's own defaults."""
-    from corginet.config import override
-    from corginet.experiment.plan import PlanConfig
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Budget:
+    """What every recipe gets."""
 
-    return override(PlanConfig(), {k: v for k, v in options.items() if v is not None}, "the plan")
+    seeds: int | None = None
+    """Runs of each recipe; a seed decides the split and the weights."""
+    seed: int | None = None
+    """The first seed; the others count up from it."""
+    grid: Annotated[list[str] | None, Parameter(negative="")] = None
+    """Values to try, chosen by validation: name=value,value (dropout: all of a recipe's), or paper."""
+    tune_seeds: str | None = None
+    """Choose on the first seed for all, or on every seed anew: first or every."""
+    settings: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None
+    """Settings for the recipes that have them: name=value,name=value. May be repeated."""
+    jobs: int | None = None
+    """Processes at once, one thread each; all cores unless given."""
+
+    def plan(self, recipes: Sequence[str], seeds: int | None = None) -> PlanConfig:
+        """The plan; what was not given keeps the plan's own default, or the one passed here."""
+        from corginet.config import override
+        from corginet.experiment.plan import PlanConfig
+        from corginet.experiment.settings import check_known
+
+        grid = parse_grid(self.grid or [])
+        check_known(recipes, grid, "--grid")
+        wanted = self.seeds if self.seeds is not None else seeds
+        options = {
+            "seeds": wanted,
+            "seed": self.seed,
+            "grid": grid or None,
+            "tune_seeds": self.tune_seeds,
+            "jobs": self.jobs,
+        }
+        return override(
+            PlanConfig(), {k: v for k, v in options.items() if v is not None}, "the plan"
+        )
+
+    def changes(self, recipes: Sequence[str]) -> dict[str, Any]:
+        """The settings that are changed, known to one of the recipes at least."""
+        from corginet.experiment.settings import check_known
+
+        changes = parse_settings(self.settings or [])
+        check_known(recipes, changes, "--set")
+        return changes
 
 
 @contextmanager

@@ -39,7 +39,7 @@ def lines(
     figure, axes = plt.subplots(figsize=(7, 4))
     for number, (name, line) in enumerate(series.items()):
         colour, marker = CYCLE[number % len(CYCLE)], MARKERS[number % len(MARKERS)]
-        errors = [e or 0.0 for e in line.errors]
+        errors = [e or 0.0 for e in line.errors] if any(line.errors) else None
         axes.errorbar(
             line.x, line.y, errors, color=colour, marker=marker, label=name, capsize=2, markersize=5
         )
