@@ -90,7 +90,7 @@ class Budget:
     seed: int | None = None
     """The first seed; the others count up from it."""
     grid: Annotated[list[str] | None, Parameter(negative="")] = None
-    """Values to try, chosen by validation: name=value,value (dropout: all of a recipe's), or paper."""
+    """Values to try, chosen by validation: name=value,value, or paper; dropout is all of them."""
     tune_seeds: str | None = None
     """Choose on the first seed for all, or on every seed anew: first or every."""
     settings: Annotated[list[str] | None, Parameter(name="--set", negative="")] = None
