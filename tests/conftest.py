@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,3 +68,22 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     ratings.write_csv(tmp_path / "ratings.csv")
     items.write_csv(tmp_path / "items.csv")
     return tmp_path / "ratings.csv", tmp_path / "items.csv"
+
+
+def in_this_process(
+    work: Callable[[Any], dict[str, Any]],
+    jobs: Sequence[Any],
+    n_processes: int,
+    finished: Callable[[Any, dict[str, Any]], None],
+) -> None:
+    """What the experiment engine's workers do, without their processes."""
+    for job in jobs:
+        finished(job, work(job))
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Experiments run in the test's own process: a fresh one takes seconds to start."""
+    from corginet.experiment import engine
+
+    monkeypatch.setattr(engine, "run_each", in_this_process)

@@ -26,6 +26,7 @@ LAYERS = [
     {"recipes", "run", "world"},
     {"estimator"},
     {"explain", "report", "raw"},
+    {"experiment"},
     {"paper", "bench"},
     {"cli", "__main__"},
 ]

@@ -17,7 +17,6 @@ from corginet.nn.content import Content
 from corginet.nn.states import StatesConfig
 from corginet.nn.word_nodes import NodesConfig, WordNodes
 from corginet.nn.words import Words
-from corginet.recipes import recipe
 from corginet.text.stems import Stems
 
 TEXTS = ["Cats running, cats!", "the cat ran", "Running_shoes 42", "42 dogs; the end", ""]
@@ -94,9 +93,3 @@ def test_items_that_share_a_word_hear_of_each_other() -> None:
     before = model.node_states(graph, content)[3:]
     changed = model.node_states(graph.with_values(-graph.values), content)[3:]
     assert not torch.allclose(before[1], changed[1])
-
-
-@pytest.mark.parametrize("name", ["gcn+neuralbow", "gat+neuralbow", "jk+neuralbow"])
-def test_static_vectors_are_asked_for(name: str) -> None:
-    with pytest.raises(UserError, match="pass --encoder static:FILE"):
-        recipe(name).config.encoder.build()

@@ -186,3 +186,15 @@ def test_packaged_minilm_reads_meaning() -> None:
     texts = ["a novel about dragons", "a story of fire-breathing beasts", "tax law for companies"]
     a, b, c = (e.summaries[2] for e in encoder.encode(texts))
     assert a @ b > a @ c + 0.1
+
+
+def test_static_vectors_without_a_file_are_the_packaged_models_own() -> None:
+    encoder = EncoderConfig(encoder="static", truncate=5).build()
+    one, two, none = encoder.encode(["a river bank", "the bank robbery, seen twice", ""])
+    assert encoder.dim == one.vectors.shape[1] == 384 and len(two.vectors) == 5
+    assert (one.vectors[2] == two.vectors[1]).all()  # 'bank', whatever is beside it
+    assert one.spans.tolist() == [[0, 1], [2, 7], [8, 12]]
+    assert not len(none.vectors) and not none.summaries.any()
+    assert (
+        encoder.fingerprint() != EncoderConfig(encoder="static", truncate=6).build().fingerprint()
+    )

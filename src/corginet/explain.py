@@ -41,7 +41,7 @@ def explain_pair(
         "item": item,
         "prediction": ask(graph, content),
         "source": source,
-        "words": _named_words(estimator, i, weights),
+        "words": named_words(estimator, i, weights),
         "neighbours": _neighbours(ask, u, i),
         "faithfulness": gap,
         "faithfulness_meaning": MEANING,
@@ -126,7 +126,7 @@ def _faithfulness(ask: _Asker, item: int, weights: np.ndarray, top: int, seed: i
     return moved - float(np.mean([abs(ask.without_words(item, d) - base) for d in draws]))
 
 
-def _named_words(estimator: Estimator, item: int, weights: np.ndarray) -> list[dict[str, Any]]:
+def named_words(estimator: Estimator, item: int, weights: np.ndarray) -> list[dict[str, Any]]:
     """Weights under the words as written; pieces of one word are put together."""
     if estimator.store is None or not len(weights):
         return []

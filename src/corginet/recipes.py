@@ -62,6 +62,7 @@ class Recipe:
         return self.config.model.reads_text
 
 
+NO_FILE = "minilm's input vectors unless --encoder static:FILE names word vectors"
 LEAK_FREE = "trained on hidden edges, full batch, at a higher rate for fewer steps"
 
 
@@ -180,7 +181,7 @@ for _name, _kinds in (
         _row(
             f"{_name}+{_kind}",
             f"{_short.split('-')[0]} Init: {_words}",
-            _deviation,
+            f"{_deviation}; {NO_FILE}" if _kind == "neuralbow" else _deviation,
             model={**_model, "states": {"summary": _summary}},
             **_more,
         )

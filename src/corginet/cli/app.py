@@ -28,6 +28,11 @@ COMMANDS = {
         "corginet.cli.explain:explain",
         "Why a prediction is what it is: words, neighbours.",
     ),
+    "compare": (
+        "corginet.cli.compare:compare",
+        "Recipes on the same splits, with errors and tests.",
+    ),
+    "paper": ("corginet.cli.paper:paper", "A table or figure of the paper, on your data."),
     "encode": ("corginet.cli.encode:encode", "Turn item texts into a content store."),
     "recipes": ("corginet.cli.recipes:recipes", "All models, or the settings of one."),
 }

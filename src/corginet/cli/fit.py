@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from corginet.cli.output import emit, say, table, watched
-from corginet.cli.parsing import reading_options
+from corginet.cli.reading import Reading
 from corginet.config import DEFAULT_RECIPE
 from corginet.errors import UserError
 
@@ -22,12 +22,7 @@ def fit(
     recipe: str = DEFAULT_RECIPE,
     config: Path | None = None,
     content: Path | None = None,
-    columns: str | None = None,
-    task: str | None = None,
-    bounds: str | None = None,
-    duplicates: str = "error",
-    missing: str = "error",
-    missing_text: str = "error",
+    reading: Reading | None = None,
     resume: bool = False,
     overwrite: bool = False,
     seed: int | None = None,
@@ -50,18 +45,6 @@ def fit(
         TOML file with settings.
     content
         Content store made by corginet encode, in place of the shared cache.
-    columns
-        Other column names: user=student,item=question,value=correct.
-    task
-        binary or rating; inferred from the values unless given.
-    bounds
-        Smallest and largest possible value, LOW:HIGH.
-    duplicates
-        What to do with repeated pairs: error, last or mean.
-    missing
-        What to do with rows that have gaps: error or drop.
-    missing_text
-        Whether items may lack a text: error or allow.
     resume
         Go on from the checkpoint of an interrupted fit.
     overwrite
@@ -75,11 +58,9 @@ def fit(
     from corginet.run import check_free
 
     check_free(out, overwrite)
-    options = reading_options(columns, task, bounds, duplicates, missing, missing_text)
     changes: dict[str, Any] = dict(fields) if seed is None else {**fields, "seed": seed}
     settings = read_toml(config) if config else {}
 
-    from corginet.data.dataset import Dataset
     from corginet.estimator import Estimator
     from corginet.recipes import recipe as find_recipe
     from corginet.text.store import ContentStore
@@ -88,8 +69,7 @@ def fit(
     estimator = Estimator(settings.pop("recipe", recipe), settings, **changes)
     if items is None and find_recipe(estimator.config.recipe).reads_text:
         raise UserError(f"recipe '{recipe}' reads texts; name an item table after the ratings")
-    dataset = Dataset.read(ratings, items, **options)
-    say(dataset.ratings.summary() + ("" if task else " (inferred; --task states it)"))
+    dataset = (reading or Reading()).read(ratings, items)
     checkpoint = out.with_name(out.name + ".checkpoint.safetensors")
     if not resume:
         checkpoint.unlink(missing_ok=True)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from corginet.errors import UserError
 
 
@@ -33,25 +30,3 @@ def parse_bounds(text: str | None) -> tuple[float, float] | None:
     if not low < high:
         raise UserError(f"--bounds got '{text}'; the first number must be the smaller")
     return low, high
-
-
-def reading_options(
-    columns: str | None,
-    task: str | None,
-    bounds: str | None,
-    duplicates: str,
-    missing: str,
-    missing_text: str,
-) -> Mapping[str, Any]:
-    """The options of Dataset.read."""
-    from corginet.errors import check_choice
-
-    check_choice("--missing-text", missing_text, ("error", "allow"))
-    return {
-        "columns": parse_columns(columns),
-        "task": task,
-        "bounds": parse_bounds(bounds),
-        "duplicates": duplicates,
-        "missing": missing,
-        "missing_text": missing_text,
-    }

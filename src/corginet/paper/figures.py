@@ -12,6 +12,7 @@ import torch
 from corginet.data.synthetic import WORDS, Synthetic
 from corginet.models.inspect import attention_weights
 from corginet.nn.readout import Pairs
+from corginet.paper.plots import save_figure
 from corginet.paper.synthetic import Outcome, example_pairs, node_maps, word_numbers
 
 matplotlib.use("Agg")
@@ -30,21 +31,20 @@ COLOURS = np.array(
 
 def save_figures(data: Synthetic, outcomes: list[Outcome], folder: Path) -> list[Path]:
     """Accuracies, t-SNE maps and attention bars; answers the PNG files."""
+    drawn = draw_figures(data, outcomes)
+    return [save_figure(figure, folder, name)[0] for name, figure in drawn.items()]
+
+
+def draw_figures(data: Synthetic, outcomes: list[Outcome]) -> dict[str, Any]:
+    """The same, not written yet."""
     by_name = {o.row.name: o for o in outcomes}
     shown = by_name["corgi_read"] if "corgi_read" in by_name else outcomes[-1]
     mapped = by_name.get("corgi_dp", shown)
-    return [
-        _save(_accuracies(outcomes), folder, "accuracy"),
-        _save(_maps(data, mapped), folder, "node_states"),
-        _save(_bars(data, shown), folder, "attention"),
-    ]
-
-
-def _save(figure: Any, folder: Path, name: str) -> Path:
-    for suffix in ("svg", "png"):
-        figure.savefig(folder / f"{name}.{suffix}", dpi=150, bbox_inches="tight")
-    plt.close(figure)
-    return folder / f"{name}.png"
+    return {
+        "accuracy": _accuracies(outcomes),
+        "node_states": _maps(data, mapped),
+        "attention": _bars(data, shown),
+    }
 
 
 def _accuracies(outcomes: list[Outcome]) -> Any:

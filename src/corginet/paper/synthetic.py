@@ -17,6 +17,7 @@ import torch
 from corginet.data.splits import TEST
 from corginet.data.synthetic import WORDS, Synthetic, make_synthetic
 from corginet.estimator import Estimator
+from corginet.experiment.settings import settings_for
 from corginet.models.graph_model import GraphModel
 from corginet.models.inspect import attention_weights
 from corginet.nn.content import Content
@@ -131,7 +132,7 @@ def _fit(
     torch.set_num_threads(1)
     data = make_synthetic(*size, seed=seed)
     settings = {**SETTINGS, **row.settings, **overrides, "seed": seed}
-    estimator = Estimator(row.recipe, **_fitting(row.recipe, settings))
+    estimator = Estimator(row.recipe, **settings_for(row.recipe, settings))
     estimator.fit(data.dataset, store=ContentStore.open(folder / "content"))
     estimator.save(folder / row.name)
     report = estimator.report
@@ -144,17 +145,6 @@ def one_hot_store(data: Synthetic, folder: Path) -> ContentStore:
     store = ContentStore.create(folder, encoder.dim, "fp32", encoder.fingerprint())
     store.add(data.dataset.texts, encoder)
     return store
-
-
-def _fitting(recipe: str, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings that a recipe has; dropout goes to each of its dropouts."""
-    from corginet.config import fields
-    from corginet.recipes import recipe as find
-
-    rate = settings.pop("dropout")
-    names = {path.rsplit(".", 1)[-1] for path, _, _ in fields(find(recipe).config)}
-    rates: dict[str, Any] = {n: rate for n in ("message_dropout", "readout_dropout") if n in names}
-    return {**{k: v for k, v in settings.items() if k in names}, **rates}
 
 
 def test_pairs_with_focus(estimator: Estimator, data: Synthetic) -> Pairs:

@@ -7,6 +7,8 @@ import html
 from collections.abc import Sequence
 from pathlib import Path
 
+from corginet.report.table import Table
+
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 62rem; margin: 2rem auto; padding: 0 1rem;
        color: #1b1b1b; background: #fff }
@@ -38,6 +40,10 @@ class Page:
             for row in rows
         )
         self.parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>")
+
+    def show(self, table: Table) -> None:
+        """A table with its marks and notes."""
+        self.parts.append(table.as_html())
 
     def image(self, path: Path, alt: str) -> None:
         data = base64.b64encode(path.read_bytes()).decode()

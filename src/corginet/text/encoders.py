@@ -49,8 +49,8 @@ class EncoderConfig(Config):
 
     encoder: str = Field(
         "minilm",
-        description="minilm (packaged), hashed[:DIM], static:FILE (word2vec or GloVe vectors), "
-        "a transformer's folder, or a hub id",
+        description="minilm (packaged), hashed[:DIM], static:FILE (word2vec or GloVe), static "
+        "(minilm's own input vectors), a transformer's folder, or a hub id",
     )
     truncate: int = Field(64, ge=1, le=100_000, description="words kept per text, from its start")
     read_tokens: int = Field(
@@ -67,16 +67,14 @@ class EncoderConfig(Config):
         kind, _, detail = self.encoder.partition(":")
         if kind == "hashed":
             return HashedEncoder(_hashed_dim(detail), self.truncate)
-        if kind == "static":
+        if kind == "static" and detail:
             from corginet.text.static import StaticEncoder
 
-            if not detail:
-                raise UserError(
-                    "static word vectors are asked for without a file; pass --encoder "
-                    "static:FILE with vectors in word2vec's or GloVe's format"
-                )
-
             return StaticEncoder(detail, self.truncate)
+        if kind == "static":
+            from corginet.text.pieces import PieceEncoder
+
+            return PieceEncoder(self.truncate)
         from corginet.text.transformer import TransformerEncoder
 
         return TransformerEncoder(self.encoder, self.truncate, self.read_tokens)

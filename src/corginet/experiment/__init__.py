@@ -1,0 +1,1 @@
+"""The experiment engine: recipes × seeds on one dataset, as rows that outlive an interruption."""
