@@ -179,7 +179,7 @@ def test_recipes_lists_all_and_the_settings_of_one(capsys: pytest.CaptureFixture
 
 BAD = [
     (["--recipe", "corgi-pd"], "unknown recipe 'corgi-pd'; did you mean 'corgi-dp'?"),
-    (["--epocs", "3"], "unknown option '--epocs' for recipe 'corgi-dp'; did you mean 'epochs'?"),
+    (["--epocs", "3"], "unknown option '--epocs' for recipe 'corgi-plus'; did you mean 'epochs'?"),
     (["--epochs", "many"], "'training.epochs' got 'many'"),
     (["--dropout", "3"], "unknown option '--dropout'"),
     (["--message-dropout", "3"], "message_dropout' got '3'; input should be less than 1"),

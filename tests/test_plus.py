@@ -157,10 +157,19 @@ def test_calibration_finds_scale_and_shift() -> None:
     draw = torch.Generator().manual_seed(0)
     logits = torch.randn(4000, generator=draw)
     targets = (torch.rand(4000, generator=draw) < logits.sigmoid()).float()
-    scale, shift = fit_calibration(3 * logits + 1, targets, BINARY).tolist()
-    assert scale == pytest.approx(1 / 3, abs=0.05) and shift == pytest.approx(-1 / 3, abs=0.1)
-    few = fit_calibration(torch.tensor([9.0]), torch.tensor([0.0]), BINARY)
-    assert few.isfinite().all()
+    weights, line = fit_calibration((3 * logits + 1)[None], targets, BINARY)
+    assert weights.tolist() == [1.0]
+    assert line.tolist() == pytest.approx([1 / 3, -1 / 3], abs=0.08)
+    few = fit_calibration(torch.tensor([[9.0], [1.0]]), torch.tensor([0.0]), BINARY)
+    assert few.line.isfinite().all() and float(few.weights.sum()) == pytest.approx(1)
+
+
+def test_the_better_member_is_trusted_more() -> None:
+    draw = torch.Generator().manual_seed(1)
+    good, bad = torch.randn(2, 3000, generator=draw)
+    targets = 3 + good + 0.5 * torch.randn(3000, generator=draw)
+    weights, _ = fit_calibration(torch.stack([3 + good, 3 + bad]), targets, RATING)
+    assert weights[0] > 0.8 and weights[1] >= 0
 
 
 def test_an_ensemble_is_the_mean_of_its_members_and_each_learns() -> None:
@@ -173,9 +182,8 @@ def test_an_ensemble_is_the_mean_of_its_members_and_each_learns() -> None:
     content = model.read(e.content())
     with torch.no_grad():
         each = [m(e.training_graph(), pairs, content) for m in model.graph_models()]
-        average = torch.stack(each).mean(0)
-        scale, shift = model.calibration
-        expected = scale * average + shift
+        average = sum(w * raw for w, raw in zip(model.weights, each, strict=True))
+        expected = model.line[0] * average + model.line[1]
         assert torch.allclose(model(e.training_graph(), pairs, e.content()), expected, atol=1e-5)
     assert not torch.equal(each[0], each[1])
 

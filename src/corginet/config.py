@@ -96,4 +96,4 @@ def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]
     return out
 
 
-DEFAULT_RECIPE = "corgi-dp"  # what fit uses unless told otherwise
+DEFAULT_RECIPE = "corgi-plus"  # what fit uses unless told otherwise

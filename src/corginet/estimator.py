@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,24 +18,23 @@ from corginet.data.dataset import Dataset, read_texts
 from corginet.data.graph import InteractionGraph
 from corginet.data.ratings import Ratings
 from corginet.data.readers import Source, name_of, read_table
-from corginet.data.splits import PARTS, TEST, TRAIN, VALIDATION, Split, make_split
+from corginet.data.splits import TEST, TRAIN, VALIDATION, Split, make_split
 from corginet.data.vocabulary import as_text
 from corginet.errors import UserError
 from corginet.models.ensemble import Ensemble
 from corginet.models.values import to_values
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
+from corginet.reading import TextReader
 from corginet.recipes import RunConfig, recipe
 from corginet.run import Saved, complete_or_absent, part_counts, read_run, write_run
 from corginet.runtime import versions
-from corginet.text.encoders import Encoder
-from corginet.text.stems import Stems
-from corginet.text.store import ContentStore, Progress, cache_folder
+from corginet.scoring import ends, grouped, learn_interval, plain_alternative
+from corginet.text.store import ContentStore, Progress
 from corginet.training.closed_form import ClosedForm, fit_at_once
-from corginet.training.metrics import by_degree, by_quadrant, metrics
 from corginet.training.trainer import Fitted, Trainer, TrainingData, predict_raw
 from corginet.training.trainer import Progress as TrainingProgress
-from corginet.world import extend_world, graph_of, no_content, predict_hiding_own
+from corginet.world import extend_world, graph_of, predict_hiding_own
 
 if TYPE_CHECKING:
     import polars as pl
@@ -82,13 +81,14 @@ class Estimator:
         self.ratings, self.texts = self.dataset.ratings, self.dataset.texts
         seed = self.config.seed
         self.split = split or make_split(self.ratings, self.config.split, seed)
-        self.store = self._encoded(self.texts, store)
-        content = self._content(self.texts)
+        self.reader = TextReader(self.config.model, self.config.encoder, self.texts)
+        self.reader.encode(self.texts, store, self.on_encode)
+        content = self.content()
         torch.manual_seed(seed)
         self.model = self._build(content)
         data = self._training_data(content)
         self.fitted = self._fit(data, checkpoint)
-        self.report = self._score(content)
+        self.report = self._score(data)
         self.report["seconds"] = time.perf_counter() - started
         return self
 
@@ -101,8 +101,7 @@ class Estimator:
             return trainer.fit(self.model, data, checkpoint)
         self.model.prepare(data.content)
         found = trainer.fit(self.model, data, checkpoint)
-        raw = predict_raw(self.model, data.graph, data.validation, data.content)
-        self.model.calibrate(data, raw)
+        self.model.calibrate(data)
         return found
 
     def _build(self, content: Content) -> torch.nn.Module:
@@ -122,48 +121,9 @@ class Estimator:
         pairs, targets = self._part(VALIDATION)
         return TrainingData(self.training_graph(), pairs, targets, content, self.ratings.task)
 
-    def _encoded(self, texts: Sequence[str], store: ContentStore | None) -> ContentStore | None:
-        """The texts in a store: the given one, or the cache that all fits share."""
-        model = self.config.model
-        if not model.reads_words and not model.summaries:
-            return None
-        if store is None:
-            encoder = self.config.encoder.build()
-            precision = self.config.encoder.precision
-            folder = cache_folder(encoder, precision)
-            store = ContentStore.create(folder, encoder.dim, precision, encoder.fingerprint())
-        self.store = store
-        if store.missing(texts):
-            store.add(texts, self._encoder(), self.on_encode)
-        return store
-
     def content(self) -> Content:
         """The items' frozen text, as the model reads it."""
-        return self._content(self.texts)
-
-    def _content(self, texts: Sequence[str]) -> Content:
-        found = self._stored_content(texts)
-        if not self.config.model.reads_stems:
-            return found
-        # the vocabulary is that of the fitted texts: new ones bring no new stems
-        return dataclasses.replace(found, bag=Stems(self.texts).bag(texts))
-
-    def _stored_content(self, texts: Sequence[str]) -> Content:
-        if self.store is None:
-            return no_content(len(texts))
-        new = self.store.missing(texts)  # texts that came with a question: kept in memory only
-        extra = dict(zip(new, self._encoder().encode(new), strict=True)) if new else {}
-        return self.store.content(texts, self.config.model.summaries, extra)
-
-    def _encoder(self) -> Encoder:
-        """The recipe's encoder, which must be the one that the store was made by."""
-        encoder = self.config.encoder.build()
-        if self.store is not None and encoder.fingerprint() != self.store.encoder:
-            raise UserError(
-                f"{self.store.folder} was made by another encoder ({self.store.encoder}) and "
-                "lacks some of the texts; make it again with corginet encode"
-            )
-        return encoder
+        return self.reader.content(self.texts)
 
     # --- observed graphs and parts
 
@@ -181,18 +141,25 @@ class Estimator:
 
     # --- scoring
 
-    def _score(self, content: Content) -> dict[str, Any]:
+    def _score(self, data: TrainingData) -> dict[str, Any]:
         """Validation and test metrics; this is the only look at the test part."""
-        graph, out = self.training_graph(), {}
-        for part in (VALIDATION, TEST):
-            pairs, targets = self._part(part)
-            if len(targets):
-                predicted = self._values(graph, pairs, content)
-                out[PARTS[part]] = self._grouped(predicted, targets.numpy(), pairs, graph)
+        graph, task, out = data.graph, self.ratings.task, {}
+        predicted = self._values(graph, data.validation, data.content)
+        actual = data.validation_targets.double().numpy()
+        level = self.config.interval.level
+        self.interval = learn_interval(predicted, actual, data.validation, graph, task, level)
+        # a radius that was set on these very pairs says nothing about them
+        out["validation"] = grouped(predicted, actual, data.validation, graph, task, None)
+        pairs, targets = self._part(TEST)
+        if len(targets):
+            predicted = self._values(graph, pairs, data.content)
+            out["test"] = self._grouped(predicted, targets.numpy(), pairs, graph)
         scored = out.get("test", out["validation"])
         return {
             **scored,
             "validation": out["validation"]["metrics"],
+            "plain": plain_alternative(data, out["validation"]["metrics"]),
+            "intervals": self.interval,
             "epochs": self.fitted.epochs,
             "best_epoch": self.fitted.best_epoch,
             "recipe": self.config.recipe,
@@ -205,22 +172,14 @@ class Estimator:
     def _grouped(
         self, predicted: np.ndarray, actual: np.ndarray, pairs: Pairs, graph: InteractionGraph
     ) -> dict[str, Any]:
-        task, degrees = self.ratings.task, graph.degrees.numpy()
-        of_users = degrees[pairs.users.numpy()]
-        of_items = degrees[pairs.items.numpy() + graph.n_users]
-        actual = actual.astype(np.float64)
-        return {
-            "metrics": metrics(predicted, actual, task),
-            "by_degree": by_degree(predicted, actual, of_users, task),
-            "by_quadrant": by_quadrant(predicted, actual, of_users > 0, of_items > 0, task),
-        }
+        return grouped(predicted, actual, pairs, graph, self.ratings.task, self.interval)
 
     def evaluate(self, ratings: Source | None = None, **reading: Any) -> dict[str, Any]:
         """Metrics on the test part, or on other ratings of known or new users and items."""
         if ratings is None:
             part = TEST if len(self.split.rows(TEST)) else VALIDATION
             pairs, targets = self._part(part)
-            graph, content = self.training_graph(), self._content(self.texts)
+            graph, content = self.training_graph(), self.content()
             predicted = self._values(graph, pairs, content)
             return self._grouped(predicted, targets.numpy(), pairs, graph)
         task = self.ratings.task
@@ -243,6 +202,7 @@ class Estimator:
     ) -> pl.DataFrame:
         """One row per asked pair, in their order: user, item, prediction.
 
+        A number comes with the ends of its interval (low, high), a probability speaks for itself.
         `history` gives values of new (or known) users, `items` texts of new items. A pair whose
         own value is among the observed ones is predicted with that value hidden.
         """
@@ -259,8 +219,12 @@ class Estimator:
                 )
         known = None if history is None else self._read_history(history, columns)
         texts = None if items is None else read_texts(items, columns, "allow")
-        values, _, _ = self._predict_ids(users, items_asked, known, texts)
-        return pl.DataFrame({"user": users, "item": items_asked, "prediction": values})
+        values, graph, rows = self._predict_ids(users, items_asked, known, texts)
+        columns_out = {"user": users, "item": items_asked, "prediction": values}
+        if self.interval:
+            low, high = ends(values, rows, graph, self.ratings.task, self.interval)
+            columns_out |= {"low": low, "high": high}
+        return pl.DataFrame(columns_out)
 
     def recommend(self, user: str, top: int = 10) -> pl.DataFrame:
         """The items with the highest predictions among those the user has no rating of."""
@@ -304,7 +268,7 @@ class Estimator:
         )
         r = world.ratings
         graph = graph_of(r.users, r.items, r.values, r.n_users, r.n_items)
-        content = self._content(world.texts)
+        content = self.reader.content(world.texts)
         predict = partial(self._values, content=content)
         return predict_hiding_own(predict, graph, pairs), graph, pairs
 
@@ -328,8 +292,8 @@ class Estimator:
                 {**versions(), "data_hash": self.ratings.fingerprint()},
             )
             write_run(building, saved, self.model.state_dict())
-            if self.store is not None:
-                self.store.copy_of(self.texts, building / "content")
+            if self.reader.store is not None:
+                self.reader.store.copy_of(self.texts, building / "content")
 
     @classmethod
     def load(cls, folder: Path | str) -> Estimator:
@@ -344,12 +308,15 @@ class Estimator:
         self.ratings, self.texts, self.split = saved.ratings, saved.texts, saved.split
         self.dataset = Dataset(saved.ratings, saved.texts, folder.name)
         self.report = saved.metrics
+        self.interval = saved.metrics.get("intervals")
         self.fitted = Fitted(
             saved.metrics["best_epoch"], saved.metrics["epochs"], float("nan"), saved.history
         )
         content_folder = folder / "content"
-        self.store = ContentStore.open(content_folder) if content_folder.is_dir() else None
-        self.model = self._build(self._content(self.texts))
+        self.reader = TextReader(self.config.model, self.config.encoder, self.texts)
+        if content_folder.is_dir():
+            self.reader.store = ContentStore.open(content_folder)
+        self.model = self._build(self.content())
         try:
             self.model.load_state_dict(load_file(folder / "weights.safetensors"))
         except Exception as error:

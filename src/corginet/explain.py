@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from corginet.data.graph import InteractionGraph
+from corginet.edits import TextEdits
 from corginet.errors import UserError, did_you_mean
 from corginet.estimator import Estimator
 from corginet.models.inspect import attention_weights
+from corginet.models.values import to_values
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
-from corginet.nn.words import Words
 
 N_RANDOM = 10  # random removals that the top words are compared with
 MAX_NEIGHBOURS = 10
@@ -34,14 +35,15 @@ def explain_pair(
     content = estimator.content()
     pair = Pairs(torch.tensor([u]), torch.tensor([i]))
     ask = _Asker(estimator, graph, pair, content)
-    weights, source = _word_weights(ask, i)
-    gap = _faithfulness(ask, i, weights, top, seed)
+    slopes = ask.gradients()
+    weights, source = _word_weights(ask, slopes)
+    gap = _faithfulness(ask, weights, top, seed)
     return {
         "user": user,
         "item": item,
-        "prediction": ask(graph, content),
+        "prediction": ask.base,
         "source": source,
-        "words": named_words(estimator, i, weights),
+        "words": named_words(estimator, i, weights, slopes),
         "neighbours": _neighbours(ask, u, i),
         "faithfulness": gap,
         "faithfulness_meaning": MEANING,
@@ -54,33 +56,36 @@ class _Asker:
     def __init__(
         self, estimator: Estimator, graph: InteractionGraph, pair: Pairs, content: Content
     ) -> None:
-        self.estimator, self.graph, self.pair, self.content = estimator, graph, pair, content
+        self.estimator, self.graph, self.pair = estimator, graph, pair
+        self.item = int(pair.items[0])
+        self.edits = TextEdits(estimator, content, self.item)
+        self.content = self.edits.content
+        self.base = self(graph, self.content)
 
     def __call__(self, graph: InteractionGraph, content: Content) -> float:
         return float(self.estimator._values(graph, self.pair, content)[0])
 
-    def without_words(self, item: int, words: np.ndarray) -> float:
+    def without_words(self, words: np.ndarray) -> float:
         """With some of the item's words taken out."""
-        return self(self.graph, remove_words(self.content, item, words))
+        return self(self.graph, self.edits.without(words))
 
-
-def remove_words(content: Content, item: int, words: np.ndarray) -> Content:
-    """The content with some of one item's words gone; its average is that of the rest."""
-    start, count = int(content.words.starts[item]), int(content.words.counts[item])
-    left = np.setdiff1d(np.arange(count), words) + start
-    kept = content.words.vectors[torch.from_numpy(left)]
-    starts, counts = content.words.starts.clone(), content.words.counts.clone()
-    starts[item], counts[item] = len(content.words.vectors), len(left)
-    vectors = torch.cat([content.words.vectors, kept])
-    summaries = {}
-    for kind, table in content.summaries.items():
-        summaries[kind] = table.clone()
-        # the words kept may be fewer than the text has: shift by what the removal changes
-        before = content.words.vectors[start : start + count].float().mean(0)
-        after = kept.float().mean(0) if len(left) else torch.zeros_like(before)
-        if before.shape == table[item].shape:
-            summaries[kind][item] += (after - before).to(table.dtype)
-    return Content(Words(vectors, starts, counts), summaries)
+    def gradients(self) -> np.ndarray:
+        """Per word, the gradient of the prediction at its vector times what sets it apart."""
+        if not self.edits.count or not self.estimator.config.model.reads_text:
+            return np.zeros(self.edits.count)
+        start = self.edits.start
+        own = self.content.words.vectors[start : start + self.edits.count].clone()
+        own.requires_grad_()
+        with torch.enable_grad():
+            raw = self.estimator.model(self.graph, self.pair, self.edits.with_own(own))
+            if not raw.requires_grad:
+                return np.zeros(len(own))
+            value = to_values(raw, self.estimator.ratings.task).sum()
+            (slopes,) = torch.autograd.grad(value, own, allow_unused=True)
+        if slopes is None:
+            return np.zeros(len(own))
+        apart = own.detach().float() - own.detach().float().mean(0)
+        return (slopes.float() * apart).sum(1).double().numpy()
 
 
 def _row(estimator: Estimator, side: str, wanted: str) -> int:
@@ -99,56 +104,64 @@ def _without(graph: InteractionGraph, user: int, item: int) -> InteractionGraph:
     return graph.keep((graph.users != user) | (graph.items != item))
 
 
-def _word_weights(ask: _Asker, item: int) -> tuple[np.ndarray, str]:
-    """Attention at the last place where the model attends; else what removing a word changes."""
-    count = int(ask.content.words.counts[item])
+def _word_weights(ask: _Asker, slopes: np.ndarray) -> tuple[np.ndarray, str]:
+    """Attention at the last place where the model attends, else the sizes of the gradients.
+
+    A model that reads nothing but stems has no gradients: there, what removing a word changes.
+    """
+    count = ask.edits.count
     found = attention_weights(ask.estimator.model, ask.graph, ask.pair, ask.content)
     if found:
         place, table = list(found.items())[-1]
         return table[0, :count].double().numpy(), f"attention at {place}"
     if not count:
         return np.zeros(0), "no words: this recipe reads no text, or the item has none"
-    base = ask(ask.graph, ask.content)
-    change = [abs(ask.without_words(item, np.array([k])) - base) for k in range(count)]
-    return np.array(change) / max(sum(change), 1e-12), "change when the word is taken out"
+    sizes, source = np.abs(slopes), "gradient at the word's vector"
+    if not sizes.any():
+        sizes = np.array([abs(ask.without_words(np.array([k])) - ask.base) for k in range(count)])
+        source = "change when the word is taken out"
+    return sizes / max(sizes.sum(), 1e-12), source
 
 
-def _faithfulness(ask: _Asker, item: int, weights: np.ndarray, top: int, seed: int) -> float:
+def _faithfulness(ask: _Asker, weights: np.ndarray, top: int, seed: int) -> float:
     count = len(weights)
     top = min(top, count - 1)
     if top < 1:
         return 0.0
-    base = ask(ask.graph, ask.content)
     leading = np.argsort(-weights, kind="stable")[:top]
-    moved = abs(ask.without_words(item, leading) - base)
+    moved = abs(ask.without_words(leading) - ask.base)
     rng = np.random.default_rng(seed)
     draws = [rng.choice(count, top, replace=False) for _ in range(N_RANDOM)]
-    return moved - float(np.mean([abs(ask.without_words(item, d) - base) for d in draws]))
+    return moved - float(np.mean([abs(ask.without_words(d) - ask.base) for d in draws]))
 
 
-def named_words(estimator: Estimator, item: int, weights: np.ndarray) -> list[dict[str, Any]]:
-    """Weights under the words as written; pieces of one word are put together."""
-    if estimator.store is None or not len(weights):
+def named_words(
+    estimator: Estimator, item: int, weights: np.ndarray, slopes: np.ndarray | None = None
+) -> list[dict[str, Any]]:
+    """Weights (and gradients) under the words as written; pieces of one word are put together."""
+    if estimator.reader.store is None or not len(weights):
         return []
     text = estimator.texts[item]
-    (encoded,) = estimator.store.read([text])
+    (encoded,) = estimator.reader.store.read([text])
     out: list[dict[str, Any]] = []
-    for (start, end), weight in zip(encoded.spans.tolist(), weights.tolist(), strict=True):
+    gradients = np.zeros(len(weights)) if slopes is None else slopes
+    rows = zip(encoded.spans.tolist(), weights.tolist(), gradients.tolist(), strict=True)
+    for (start, end), weight, gradient in rows:
         glued = out and start == out[-1]["end"] and text[start:end].isalnum()
         if glued and out[-1]["word"][-1:].isalnum():
             out[-1]["word"] += text[start:end]
             out[-1]["end"] = end
             out[-1]["weight"] += weight
+            out[-1]["gradient"] += gradient
         else:
-            row = {"word": text[start:end], "weight": weight, "start": start, "end": end}
-            out.append(row)
+            place = {"start": start, "end": end}
+            out.append({"word": text[start:end], "weight": weight, "gradient": gradient} | place)
     return out
 
 
 def _neighbours(ask: _Asker, user: int, item: int) -> list[dict[str, Any]]:
     """The ratings next to the pair whose absence would move the prediction most."""
     graph, r = ask.graph, ask.estimator.ratings
-    base = ask(graph, ask.content)
     rows: list[dict[str, Any]] = []
     sides: list[tuple[str, Tensor]] = [
         ("user's rating of", torch.nonzero(graph.users == user).flatten()),
@@ -160,7 +173,7 @@ def _neighbours(ask: _Asker, user: int, item: int) -> list[dict[str, Any]]:
             keep[edge] = False
             other = int(graph.items[edge] if kind.startswith("user") else graph.users[edge])
             ids = r.item_ids if kind.startswith("user") else r.user_ids
-            effect = ask(graph.keep(keep), ask.content) - base
+            effect = ask(graph.keep(keep), ask.content) - ask.base
             value = float(graph.values[edge])
             rows.append({"kind": kind, "id": ids.ids[other], "value": value, "effect": effect})
     return sorted(rows, key=lambda row: -abs(row["effect"]))[:MAX_NEIGHBOURS]

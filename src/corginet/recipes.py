@@ -18,6 +18,7 @@ from corginet.models.plain import BiasConfig, MeanConfig, NeighbourConfig
 from corginet.models.pvae import PvaeConfig
 from corginet.models.regression import RegressionConfig
 from corginet.text.encoders import EncoderConfig
+from corginet.training.intervals import IntervalConfig
 from corginet.training.observation import BatchConfig, ObservationConfig
 from corginet.training.trainer import TrainingConfig
 
@@ -46,6 +47,7 @@ class RunConfig(Config):
     observation: ObservationConfig = ObservationConfig()
     batches: BatchConfig = BatchConfig()
     training: TrainingConfig = TrainingConfig()
+    interval: IntervalConfig = IntervalConfig()
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,11 @@ _row(
             "n_layers": 2,
             "values": "residuals",
             "states": {"states": "statistics", "summary": "components", "summary_dropout": 0.3},
-            "conv": {"kind": "taste"},
+            "conv": {"kind": "taste", "state_dropout": 0.1},
             "readout": {"hidden": 64, "product": True, "start": "zero"},
         },
     },
-    observation={"hidden_users": 0.1, "hidden_items": 0.2},
+    observation={"hidden_share": 0.3, "hidden_users": 0.1, "hidden_items": 0.2},
     training={
         "optimizer": "adamw",
         "weight_decay": 0.01,

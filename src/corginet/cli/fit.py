@@ -84,7 +84,22 @@ def fit(
         raise KeyboardInterrupt from None
     estimator.save(out, overwrite)
     checkpoint.unlink(missing_ok=True)
+    show_verdict(estimator.report)
     emit(estimator.report, json, lambda: show_report(f"{out}: {recipe}", estimator.report))
+
+
+def show_verdict(report: dict[str, Any]) -> None:
+    """Whether the model earned its cost, and what its intervals held."""
+    plain = report["plain"]
+    if report["recipe"] != plain["recipe"]:
+        share = f"{abs(plain['saved']):.1%} {'lower' if plain['saved'] >= 0 else 'higher'}"
+        say(
+            f"validation loss {share} than that of biases alone"
+            + ("; --recipe bias would do" if plain["would_do"] else "")
+        )
+    if "interval" in report:
+        i = report["interval"]
+        say(f"{i['level']:.0%} intervals hold {i['coverage']:.1%} of the test values")
 
 
 def show_report(title: str, report: dict[str, Any]) -> None:

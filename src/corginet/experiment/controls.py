@@ -16,6 +16,7 @@ import numpy as np
 from corginet.data.dataset import Dataset
 from corginet.estimator import Estimator
 from corginet.experiment.contenders import Cell
+from corginet.reading import TextReader
 from corginet.text.encoders import WORD, Encoded
 from corginet.text.store import ContentStore, Progress
 
@@ -76,11 +77,11 @@ def prepare(cell: Cell, dataset: Dataset, stores: Path, progress: Progress | Non
 
 
 def _encoded(cell: Cell, texts: list[str], progress: Progress | None) -> ContentStore:
-    estimator = Estimator(cell.contender.recipe, **cell.settings)
-    estimator.on_encode = progress
-    store = estimator._encoded(texts, None)
-    assert store is not None
-    return store
+    config = Estimator(cell.contender.recipe, **cell.settings).config
+    reader = TextReader(config.model, config.encoder, texts)
+    reader.encode(texts, None, progress)
+    assert reader.store is not None
+    return reader.store
 
 
 def _random_folder(cell: Cell, stores: Path) -> Path:

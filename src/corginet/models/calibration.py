@@ -1,6 +1,8 @@
-"""Two numbers that make outputs mean what they say: a scale and a shift."""
+"""How much each member is trusted, and what makes the average mean what it says."""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float
@@ -9,28 +11,38 @@ from torch import Tensor
 from corginet.data.task import Task
 from corginet.models.values import loss_of
 
-TRUST = 20.0  # validation pairs that 'leave the outputs as they are' counts for
+TRUST = 20.0  # validation pairs that 'leave everything as it is' counts for
+
+
+class Calibration(NamedTuple):
+    """Weights of the members, which add up to 1, and a scale and a shift of their average."""
+
+    weights: Float[Tensor, " member"]
+    line: Float[Tensor, 2]
 
 
 def fit_calibration(
-    raw: Float[Tensor, " pair"], targets: Float[Tensor, " pair"], task: Task
-) -> Float[Tensor, 2]:
-    """The scale and shift with the least validation loss, drawn towards 1 and 0.
+    raw: Float[Tensor, "member pair"], targets: Float[Tensor, " pair"], task: Task
+) -> Calibration:
+    """The weights, scale and shift with the least validation loss, drawn towards equal, 1 and 0.
 
-    Source: Platt scaling, on logits; for numbers, a line.
+    Source: stacking with convex weights; Platt scaling of logits, and for numbers a line.
     """
     raw, targets = raw.double(), targets.double()
-    parameters = torch.tensor([1.0, 0.0], dtype=torch.float64, requires_grad=True)
-    none = parameters.detach().clone()
-    optimizer = torch.optim.LBFGS([parameters], max_iter=100, line_search_fn="strong_wolfe")
+    start = torch.cat([raw.new_zeros(len(raw)), raw.new_tensor([1.0, 0.0])])
+    found = start.clone().requires_grad_()
+    optimizer = torch.optim.LBFGS([found], max_iter=100, line_search_fn="strong_wolfe")
 
     def loss() -> Tensor:
         optimizer.zero_grad()
-        drawn = TRUST / max(1, len(raw)) * (parameters - none).square().sum()
-        total = loss_of(parameters[0] * raw + parameters[1], targets, task) + drawn
+        average = found[:-2].softmax(0) @ raw
+        drawn = TRUST / max(1, len(targets)) * (found - start).square().sum()
+        total = loss_of(found[-2] * average + found[-1], targets, task) + drawn
         total.backward()
         return total
 
     optimizer.step(loss)
-    found = parameters.detach()
-    return (found if found.isfinite().all() and found[0] > 0 else none).float()
+    best = found.detach()
+    if not best.isfinite().all() or best[-2] <= 0:
+        best = start
+    return Calibration(best[:-2].softmax(0).float(), best[-2:].float())

@@ -28,7 +28,8 @@ def attention_weights(
     if isinstance(model, Ensemble):
         content = model.read(content)
         each = [attention_weights(m, graph, pairs, content) for m in model.graph_models()]
-        return {place: torch.stack([found[place] for found in each]).mean(0) for place in each[0]}
+        shares = model.weights[:, None, None]
+        return {p: (shares * torch.stack([found[p] for found in each])).sum(0) for p in each[0]}
     if not isinstance(model, GraphModel):
         return {}
     batches = PairBatches(pairs.users, pairs.items, content.words)

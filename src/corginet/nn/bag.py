@@ -39,6 +39,14 @@ class Bag:
         ones = torch.ones(len(self.items))
         return SparseMatrix(self.items, self.words, ones, (self.n_items, self.n_words))
 
+    def with_item(self, item: int, words: Int[Tensor, " entry"]) -> Bag:
+        """The same bag with other stems for one item."""
+        before, after = self.items < item, self.items > item
+        own = torch.full_like(words, item)
+        items = torch.cat([self.items[before], own, self.items[after]])
+        words = torch.cat([self.words[before], words, self.words[after]])
+        return Bag(items, words, self.n_items, self.n_words)
+
     def for_items(self, items: Int[Tensor, " item"]) -> Bag:
         """The same entries seen from a subset of the items, in its order."""
         counts = torch.bincount(self.items, minlength=self.n_items)

@@ -15,7 +15,7 @@ from corginet.nn.conv import NO_CONTENT, Conv, EdgeContent, States
 from corginet.nn.neighbours import once_per_graph
 from corginet.nn.sparse import Incidence, SparseMatrix, sum_relu
 
-LIKED_SCALE = 0.2  # of the liked part's first weights: its sums grow with the degree
+LIKED_SCALE = 0.4  # of the liked part's first weights: its sums grow with the degree
 DAMPING = 5.0  # edges added to a node's own under the root
 
 
@@ -25,8 +25,10 @@ class TasteConfig(Config):
     kind: Literal["taste"] = "taste"
     state_dropout: float = Field(0.2, ge=0, lt=1, description="dropout before every update")
 
+    message_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on messages")
+
     def build(self, channels: int) -> Conv:
-        return TasteConv(channels, self.state_dropout)
+        return TasteConv(channels, self.state_dropout, self.message_dropout)
 
 
 class TasteConv(Conv):
@@ -38,10 +40,10 @@ class TasteConv(Conv):
     part is what factorisation computes of a user's history, at the cost of a sparse product.
     """
 
-    def __init__(self, channels: int, dropout: float) -> None:
+    def __init__(self, channels: int, dropout: float, message_dropout: float = 0.0) -> None:
         super().__init__()
-        self.to_users = Direction(channels, dropout)
-        self.to_items = Direction(channels, dropout)
+        self.to_users = Direction(channels, dropout, message_dropout)
+        self.to_items = Direction(channels, dropout, message_dropout)
 
     def forward(
         self,
@@ -66,8 +68,9 @@ def value_matrix(graph: InteractionGraph, dtype: torch.dtype) -> SparseMatrix:
 class Direction(nn.Module):
     """Messages from one side of the graph to the other."""
 
-    def __init__(self, channels: int, dropout: float) -> None:
+    def __init__(self, channels: int, dropout: float, message_dropout: float) -> None:
         super().__init__()
+        self.message_dropout = message_dropout
         self.like = nn.Linear(channels, channels)
         self.by_value = nn.Parameter(torch.randn(channels) * channels**-0.5)
         self.liked = nn.Linear(channels, channels, bias=False)
@@ -88,7 +91,8 @@ class Direction(nn.Module):
     ) -> Float[Tensor, "own channel"]:
         incidence = Incidence(targets, len(own))
         tables = [torch.outer(values, self.by_value), self.like(others)]
-        met = incidence.per_edge(sum_relu(tables, [None, sources], targets, len(own)))
+        rate = self.message_dropout if self.training else 0.0
+        met = incidence.per_edge(sum_relu(tables, [None, sources], targets, len(own), rate))
         scale = (incidence.degrees + DAMPING).to(values.dtype).rsqrt()
         liked = scale[:, None] * (matrix @ self.liked(others))
         new: Tensor = self.update(torch.cat([own, met, liked], dim=1))

@@ -17,6 +17,7 @@ from corginet.nn.bag import number_of_stems
 from corginet.nn.content import Content
 
 N_STATISTICS = 5  # columns of graph.statistics
+MARK_SCALE = 0.5  # about the spread of a text's components
 Summary = Literal["average", "cls", "sentence", "bow", "components"]
 
 
@@ -43,7 +44,8 @@ class StatesConfig(Config):
         own: States
         if self.states == "statistics":
             width = dims[self.summary] if self.summary else 0
-            return StatisticStates(channels, self.summary, width, self.summary_dropout)
+            marks = RandomStates(width, seed)
+            return StatisticStates(channels, marks, self.summary, self.summary_dropout)
         if self.states == "random":
             own = RandomStates(channels, seed)
         elif self.states == "constant":
@@ -153,16 +155,20 @@ class StatisticStates(States):
     """Nodes start from what their observed values say of them, items from their text as well.
 
     h = relu(W [bias, spread, degree] + M text), W for users and for items. Nothing is learned
-    about a single node, so new ones start like any other.
+    about a single node, so new ones start like any other. An item without a text has a fixed
+    random mark in its place: what users liked must differ for them to be told apart.
     """
 
-    def __init__(self, channels: int, summary: str | None, dim: int, dropout: float) -> None:
+    def __init__(
+        self, channels: int, marks: RandomStates, summary: str | None, dropout: float
+    ) -> None:
         super().__init__()
+        self.marks = marks
         self.summary = summary
         self.of_user = nn.Linear(N_STATISTICS, channels)
         self.of_item = nn.Linear(N_STATISTICS, channels)
         self.dropout = nn.Dropout(dropout)
-        self.of_text = nn.Linear(dim, channels, bias=False) if summary else None
+        self.of_text = nn.Linear(marks.channels, channels, bias=False) if summary else None
 
     def forward(self, graph: InteractionGraph, content: Content) -> Float[Tensor, "node channel"]:
         assert graph.statistics is not None
@@ -170,5 +176,7 @@ class StatisticStates(States):
         of_items = self.of_item(items)
         if self.of_text is not None and self.summary is not None:
             text = content.summaries[self.summary].to(of_items.dtype)
+            marks = MARK_SCALE * self.marks.side("item", graph.item_rows)
+            text = torch.where((text != 0).any(1, keepdim=True), text, marks)
             of_items = of_items + self.of_text(self.dropout(text))
         return torch.cat([self.of_user(users), of_items]).relu()

@@ -71,10 +71,11 @@ class _Project(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, *grads: Tensor) -> tuple[None, Tensor, None]:
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor, None]:
         vectors, weight = ctx.saved_tensors
         grad = torch.cat([g.to(vectors.dtype) for g in grads], dim=1)
-        return None, (grad.t() @ vectors).to(weight.dtype), None
+        of_vectors = grad @ weight.to(grad.dtype) if ctx.needs_input_grad[0] else None
+        return of_vectors, (grad.t() @ vectors).to(weight.dtype), None
 
 
 def working_precision(vectors: Tensor) -> Tensor:
