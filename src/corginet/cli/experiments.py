@@ -152,6 +152,7 @@ class Encoding:
 
     def __call__(self, done: int, total: int, speed: float) -> None:
         percent = 100 * done // max(1, total)
+        self.told = min(self.told, percent)  # another encoder starts from 0
         if percent >= self.told + self.every or done == total:
             self.told = percent
             say(f"encoding texts: {done:,}/{total:,}, {speed:,.0f} words/s")
