@@ -16,6 +16,7 @@ from corginet.data.dataset import Dataset
 from corginet.data.graph import InteractionGraph
 from corginet.data.splits import TEST, VALIDATION
 from corginet.estimator import Estimator
+from corginet.models.ensemble import Ensemble
 from corginet.models.values import loss_of
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
@@ -29,6 +30,7 @@ SMALL: dict[str, Any] = {
     "encoder": "hashed:16",
     "precision": "fp32",
     "epochs": 3,
+    "members": 2,
 }
 RECIPES = recipe_names()
 
@@ -95,6 +97,9 @@ def test_supervised_values_change_no_prediction_of_a_step(fitted: Estimator) -> 
 
 
 def _forget(model: torch.nn.Module) -> None:
+    """Empty the caches, and let an ensemble start with its first member."""
+    if isinstance(model, Ensemble):
+        model.turn.zero_()
     for module in model.modules():
         if isinstance(getattr(module, "stored", None), dict):
             module.stored.clear()  # type: ignore[union-attr,operator]
@@ -148,8 +153,9 @@ def test_every_parameter_receives_gradient(fitted: Estimator) -> None:
     e.model.train()
     e.model.zero_grad()
     step = e.config.observation.build().step(e.training_graph(), 0, np.random.default_rng(0))
-    raw = e.model(step.graph, step.pairs, e.content())
-    loss_of(raw, step.targets, e.ratings.task).backward()
+    for _ in range(getattr(e.model, "n_turns", 1)):
+        raw = e.model(step.graph, step.pairs, e.content())
+        loss_of(raw, step.targets, e.ratings.task).backward()
     silent = [n for n, p in e.model.named_parameters() if p.grad is None]
     assert silent == []
 
@@ -209,6 +215,11 @@ def test_overfits_thirty_ratings(name: str) -> None:
         "policy": "shared",
         "states": "trainable",
         "message_dropout": 0.0,
+        "state_dropout": 0.0,
+        "summary_dropout": 0.0,
+        "hidden_users": 0.0,
+        "hidden_items": 0.0,
+        "validate_every": 1,
         "readout_dropout": 0.0,
         "edge_dropout": 0.0,
         "tower_dropout": 0.0,

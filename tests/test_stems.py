@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import polars as pl
 import pytest
 import torch
 
+from conftest import make_tables
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.errors import UserError
+from corginet.estimator import Estimator
 from corginet.models.graph_model import GraphModelConfig
 from corginet.nn.bag import Bag
 from corginet.nn.content import Content
@@ -39,9 +42,11 @@ def test_a_subset_of_a_bag_is_that_of_its_rows() -> None:
     assert torch.equal(got.words, want.words)
 
 
-def test_texts_without_a_common_stem_are_refused() -> None:
+@pytest.mark.parametrize("name", ["gcn+bow", "gcn+words"])
+def test_texts_without_a_common_stem_are_refused(name: str) -> None:
+    ratings, items = make_tables()
     with pytest.raises(UserError, match="no stem occurs in two of the items' texts"):
-        Stems(["one", "two"])
+        Estimator(name, channels=4, epochs=1).fit(ratings, items.with_columns(text=pl.col("item")))
 
 
 def content_of(bag: Bag) -> Content:

@@ -21,6 +21,7 @@ from corginet.data.readers import Source, name_of, read_table
 from corginet.data.splits import PARTS, TEST, TRAIN, VALIDATION, Split, make_split
 from corginet.data.vocabulary import as_text
 from corginet.errors import UserError
+from corginet.models.ensemble import Ensemble
 from corginet.models.values import to_values
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
@@ -96,7 +97,13 @@ class Estimator:
             return fit_at_once(self.model, data)
         c = self.config
         trainer = Trainer(c.training, c.observation, c.batches, c.seed, self.on_epoch)
-        return trainer.fit(self.model, data, checkpoint)
+        if not isinstance(self.model, Ensemble):
+            return trainer.fit(self.model, data, checkpoint)
+        self.model.prepare(data.content)
+        found = trainer.fit(self.model, data, checkpoint)
+        raw = predict_raw(self.model, data.graph, data.validation, data.content)
+        self.model.calibrate(data, raw)
+        return found
 
     def _build(self, content: Content) -> torch.nn.Module:
         dims = {kind: table.shape[1] for kind, table in content.summaries.items()}

@@ -11,6 +11,7 @@ from corginet.config import Config, validate
 from corginet.data.splits import SplitConfig
 from corginet.errors import UserError, did_you_mean
 from corginet.models.dmf import DmfConfig
+from corginet.models.ensemble import EnsembleConfig
 from corginet.models.factors import FactorConfig
 from corginet.models.graph_model import GraphModelConfig
 from corginet.models.plain import BiasConfig, MeanConfig, NeighbourConfig
@@ -22,6 +23,7 @@ from corginet.training.trainer import TrainingConfig
 
 ModelConfig = Annotated[
     GraphModelConfig
+    | EnsembleConfig
     | DmfConfig
     | PvaeConfig
     | FactorConfig
@@ -104,6 +106,30 @@ _INITIAL: dict[str, tuple[str, str, dict[str, Any]]] = {
 }
 
 
+_row(
+    "corgi-plus",
+    "",
+    "beyond the paper: residuals of biases, liked neighbours, text components, an ensemble",
+    model={
+        "kind": "ensemble",
+        "member": {
+            "channels": 32,
+            "n_layers": 2,
+            "values": "residuals",
+            "states": {"states": "statistics", "summary": "components", "summary_dropout": 0.3},
+            "conv": {"kind": "taste"},
+            "readout": {"hidden": 64, "product": True, "start": "zero"},
+        },
+    },
+    observation={"hidden_users": 0.1, "hidden_items": 0.2},
+    training={
+        "optimizer": "adamw",
+        "weight_decay": 0.01,
+        "epochs": 400,
+        "patience": 120,
+        "validate_every": 5,
+    },
+)
 _row("corgi-co", "CoRGi: Concat", **_corgi("additive"))
 _row("corgi-dp", "CoRGi: Dot-product", **_corgi("dot_product"))
 for _short, _score in (("co", "additive"), ("dp", "dot_product")):

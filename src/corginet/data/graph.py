@@ -17,7 +17,7 @@ class InteractionGraph:
     Nodes are numbered users first, then items. In a sampled subgraph, user_rows and item_rows
     say which nodes of the whole these are. `key` names a set of observed edges that comes
     again, step after step; caches are kept per key, so that no value reaches a step in which
-    it is hidden.
+    it is hidden. `statistics` are numbers about each node that follow from the observed values.
     """
 
     users: Int[Tensor, " edge"]
@@ -29,6 +29,7 @@ class InteractionGraph:
     user_rows: Int[Tensor, " user"]
     item_rows: Int[Tensor, " item"]
     key: str | None = None
+    statistics: Float[Tensor, "node statistic"] | None = None
 
     @classmethod
     def build(
@@ -75,9 +76,13 @@ class InteractionGraph:
             key=key,
         )
 
-    def with_values(self, values: Float[Tensor, " edge"]) -> InteractionGraph:
+    def with_values(
+        self,
+        values: Float[Tensor, " edge"],
+        statistics: Float[Tensor, "node statistic"] | None = None,
+    ) -> InteractionGraph:
         """The same edges with other values, in this graph's order."""
-        return replace(self, values=values)
+        return replace(self, values=values, statistics=statistics)
 
     @cached_property
     def sources(self) -> Int[Tensor, " message"]:

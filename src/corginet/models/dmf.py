@@ -61,7 +61,6 @@ class DeepFactors(nn.Module):
     def forward(
         self, graph: InteractionGraph, pairs: Pairs, content: Content
     ) -> Float[Tensor, " pair"]:
-        offset = self.values.offset(graph)
         values = (graph.values - graph.mean_value) / self.task.scale
         ends = (graph.users, graph.items)
         p = self.of_user(ends, values, graph.n_users, graph.item_rows)
@@ -69,8 +68,7 @@ class DeepFactors(nn.Module):
         levels = self.user_level(p)[pairs.users] + self.item_level(q)[pairs.items]
         p, q = p.index_select(0, pairs.users), q.index_select(0, pairs.items)
         raw = self.scale * cosine_similarity(p, q) + levels[:, 0]
-        out: Tensor = offset + (1.0 if self.task.binary else self.task.scale) * raw
-        return out
+        return self.values.output(raw, graph, pairs)
 
 
 class Tower(nn.Module):

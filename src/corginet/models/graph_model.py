@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.parts import BuildsModel
+from corginet.models.residuals import ResidualValues
 from corginet.models.values import HideValues, ReadValues, ValuesInput
 from corginet.nn.content import Content
 from corginet.nn.conv_gat import GatConfig
 from corginet.nn.conv_linear import GcmcConfig, GinConfig, LightGcnConfig, SageConfig
+from corginet.nn.conv_taste import TasteConfig
 from corginet.nn.convs import EdgeStateConfig, GcnConfig
 from corginet.nn.edge_content import AlongEdges, AlongEdgesConfig
 from corginet.nn.layers import LayersConfig
@@ -25,9 +27,23 @@ from corginet.nn.states import StatesConfig
 from corginet.nn.word_nodes import Nodes, NodesConfig
 
 ConvConfig = Annotated[
-    EdgeStateConfig | GcnConfig | SageConfig | GatConfig | GinConfig | GcmcConfig | LightGcnConfig,
+    EdgeStateConfig
+    | GcnConfig
+    | SageConfig
+    | GatConfig
+    | GinConfig
+    | GcmcConfig
+    | LightGcnConfig
+    | TasteConfig,
     Field(discriminator="kind"),
 ]
+
+
+VALUES: dict[ValuesInput, type[ReadValues | HideValues | ResidualValues]] = {
+    "read": ReadValues,
+    "hidden": HideValues,
+    "residuals": ResidualValues,
+}
 
 
 class GraphModelConfig(BuildsModel):
@@ -37,7 +53,11 @@ class GraphModelConfig(BuildsModel):
     channels: int = Field(64, ge=1, le=4096, description="width of node and edge states")
     n_layers: int = Field(3, ge=1, le=16, description="message-passing layers")
     edge_dropout: float = Field(0.0, ge=0, lt=1, description="share of edges left out per step")
-    values: ValuesInput = Field("read", description="whether observed values are an input")
+    values: ValuesInput = Field(
+        "read",
+        description="observed values as an input: read; hidden; or residuals, what biases leave "
+        "of them, which outputs are then laid over",
+    )
     states: StatesConfig = StatesConfig()
     nodes: NodesConfig = NodesConfig()
     conv: ConvConfig = EdgeStateConfig()
@@ -64,7 +84,7 @@ class GraphModelConfig(BuildsModel):
         """dims holds the width of the words and of each summary."""
         return GraphModel(
             task,
-            HideValues(task) if self.values == "hidden" else ReadValues(task),
+            VALUES[self.values](task),
             self.states.build(n_users, n_items, self.channels, dims, seed),
             self.nodes.build(self.channels, dims, seed),
             [self.conv.build(self.channels) for _ in range(self.n_layers)],
@@ -84,7 +104,7 @@ class GraphModel(nn.Module):
     def __init__(
         self,
         task: Task,
-        values: ReadValues | HideValues,
+        values: ReadValues | HideValues | ResidualValues,
         states: nn.Module,
         nodes: Nodes,
         convs: list[nn.Module],
@@ -103,11 +123,9 @@ class GraphModel(nn.Module):
         self, graph: InteractionGraph, pairs: Pairs, content: Content
     ) -> Float[Tensor, " pair"]:
         """Raw outputs: logits, or values before they are clipped to their bounds."""
-        offset = self.values.offset(graph)
         states = self.node_states(graph, content)
         raw: Tensor = self.readout(graph, states, pairs, content)
-        scale = 1.0 if self.task.binary else self.task.scale
-        return offset + scale * raw
+        return self.values.output(raw, graph, pairs)
 
     def node_states(
         self, graph: InteractionGraph, content: Content

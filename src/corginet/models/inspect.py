@@ -7,11 +7,12 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from corginet.data.graph import InteractionGraph
+from corginet.models.ensemble import Ensemble
 from corginet.models.graph_model import GraphModel
 from corginet.nn.attention import PairBatches
 from corginet.nn.content import Content
 from corginet.nn.edge_content import AttentionAlongEdges
-from corginet.nn.readout import Pairs, ReadingReadout
+from corginet.nn.readout import Pairs, WordReading
 
 
 @torch.no_grad()
@@ -24,6 +25,10 @@ def attention_weights(
     item's own have weight 0.
     """
     model.eval()
+    if isinstance(model, Ensemble):
+        content = model.read(content)
+        each = [attention_weights(m, graph, pairs, content) for m in model.graph_models()]
+        return {place: torch.stack([found[place] for found in each]).mean(0) for place in each[0]}
     if not isinstance(model, GraphModel):
         return {}
     batches = PairBatches(pairs.users, pairs.items, content.words)
@@ -37,10 +42,11 @@ def attention_weights(
             users, projected = seen[first + place], along.projected[place]
             found = along.attention(place).weights(users, projected, batches)
             out[f"layer {first + place + 1}"] = _table(found, pairs, content)
-    if isinstance(model.readout, ReadingReadout):
-        (projected,) = model.readout.project(content.words)
-        found = model.readout.attention.weights(final, projected, batches)
-        out["readout"] = _table(found, pairs, content)
+    for view in model.readout.views:
+        if isinstance(view, WordReading):
+            (projected,) = view.project(content.words)
+            found = view.attention.weights(final, projected, batches)
+            out["readout"] = _table(found, pairs, content)
     return out
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import torch
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
+from corginet.models.biases import Biases, damped_biases
 from corginet.models.parts import BuildsModel
 from corginet.models.values import raw_of
 from corginet.nn.content import Content
@@ -23,37 +24,7 @@ if TYPE_CHECKING:
     from corginet.training.trainer import TrainingData
 
 DAMPINGS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)  # the choices for each side
-ROUNDS = 10  # of setting users' and items' biases in turn: far beyond what they need
 CHUNK = 256  # items whose similarities to all others are held at a time
-
-
-class Biases(NamedTuple):
-    """How far each user and each item lies from the mean."""
-
-    mean: Float[Tensor, ""]
-    users: Float[Tensor, " user"]
-    items: Float[Tensor, " item"]
-
-    def of(self, users: Tensor, items: Tensor) -> Float[Tensor, " pair"]:
-        return self.mean + self.users.index_select(0, users) + self.items.index_select(0, items)
-
-
-def damped_biases(graph: InteractionGraph, user_damping: float, item_damping: float) -> Biases:
-    """Least squares of value = mean + b_user + b_item with b shrunk as by `damping` more zeros.
-
-    A user or item without observed values has a bias of 0.
-    """
-    mean = graph.mean_value
-    degrees = graph.degrees.to(graph.values.dtype)
-    n_users = degrees[: graph.n_users] + user_damping
-    n_items = degrees[graph.n_users :] + item_damping
-    users, items = torch.zeros_like(n_users), torch.zeros_like(n_items)
-    for _ in range(ROUNDS):
-        rest = graph.values - mean - users.index_select(0, graph.users)
-        items = torch.zeros_like(items).index_add(0, graph.items, rest) / n_items
-        rest = graph.values - mean - items.index_select(0, graph.items)
-        users = torch.zeros_like(users).index_add(0, graph.users, rest) / n_users
-    return Biases(mean, users, items)
 
 
 class MeanConfig(BuildsModel):

@@ -62,15 +62,13 @@ class PartialVae(nn.Module):
     def forward(
         self, graph: InteractionGraph, pairs: Pairs, content: Content
     ) -> Float[Tensor, " pair"]:
-        offset = self.values.offset(graph)
         values = (graph.values - graph.mean_value) / self.task.scale
         mean, log_variance = self.encoder(graph.with_values(values))
         per_user = 0.5 * (mean.square() + log_variance.exp() - 1 - log_variance).sum(-1)
         self.divergence = per_user.sum() / max(1, len(pairs.users))
         noise = torch.randn_like(mean) * (0.5 * log_variance).exp() if self.training else 0.0
         raw = self.decoder(mean + noise, graph, pairs)
-        out: Tensor = offset + (1.0 if self.task.binary else self.task.scale) * raw
-        return out
+        return self.values.output(raw, graph, pairs)
 
     def penalty(self) -> Tensor:
         """Added to the training loss of the last call."""

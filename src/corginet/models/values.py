@@ -11,11 +11,27 @@ from torch.nn.functional import binary_cross_entropy_with_logits, mse_loss
 
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
+from corginet.nn.readout import Pairs
 
-ValuesInput = Literal["read", "hidden"]
+ValuesInput = Literal["read", "hidden", "residuals"]
 
 
-class ReadValues(nn.Module):
+class PlainOutput(nn.Module):
+    """A network's output in units of the task's range, laid over one value for all pairs."""
+
+    task: Task
+
+    def offset(self, graph: InteractionGraph) -> Float[Tensor, ""]:
+        """The raw output that says 'the average value'."""
+        raise NotImplementedError
+
+    def output(
+        self, raw: Float[Tensor, " pair"], graph: InteractionGraph, pairs: Pairs
+    ) -> Float[Tensor, " pair"]:
+        return self.offset(graph) + (1.0 if self.task.binary else self.task.scale) * raw
+
+
+class ReadValues(PlainOutput):
     """Observed values, centred and scaled by the task's bounds; raw outputs start from their mean.
 
     The mean is that of the edges observed now: a hidden value is not in it.
@@ -30,7 +46,6 @@ class ReadValues(nn.Module):
         return graph.with_values((graph.values - self.centre) / self.task.scale)
 
     def offset(self, graph: InteractionGraph) -> Float[Tensor, ""]:
-        """The raw output that says 'the average value'."""
         if not len(graph):
             return torch.tensor(0.0 if self.task.binary else self.centre)
         if self.task.binary:
@@ -38,7 +53,7 @@ class ReadValues(nn.Module):
         return graph.mean_value
 
 
-class HideValues(nn.Module):
+class HideValues(PlainOutput):
     """Who met what is seen, what came of it is not: values only serve as targets."""
 
     def __init__(self, task: Task) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,7 +10,18 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from corginet.errors import UserError
 from corginet.nn.sparse import SparseMatrix
+
+
+def number_of_stems(dims: Mapping[str, int]) -> int:
+    """How many stems there are, for a part that is nothing without them."""
+    if not dims["bow"]:
+        raise UserError(
+            "no stem occurs in two of the items' texts, so a bag of words links nothing; "
+            "give longer texts or choose another recipe"
+        )
+    return dims["bow"]
 
 
 @dataclass(frozen=True, eq=False)

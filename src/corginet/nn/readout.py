@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -14,7 +15,7 @@ from corginet.data.graph import InteractionGraph
 from corginet.nn.attention import ATTENTIONS, ContentAttention, PairBatches
 from corginet.nn.content import Content
 from corginet.nn.edge_content import Score
-from corginet.nn.sparse import dot_relu
+from corginet.nn.sparse import dot_relu, gather
 from corginet.nn.words import WordProjection
 
 
@@ -30,30 +31,56 @@ class ReadoutConfig(Config):
 
     hidden: int = Field(256, ge=1, le=8192, description="width of the readout's hidden layer")
     readout_dropout: float = Field(0.1, ge=0, lt=1, description="dropout in the readout")
+    start: Literal["random", "zero"] = Field(
+        "random", description="zero: before training the network adds nothing to its offset"
+    )
+    product: bool = Field(False, description="also read the product of both states")
     pair_score: Score | None = Field(
         None, description="the asked user's own attention on the asked item's words"
     )
 
     def build(self, channels: int, dim: int) -> Readout:
-        if self.pair_score is None:
-            return Readout(channels, self.hidden, self.readout_dropout)
-        return ReadingReadout(channels, self.hidden, self.readout_dropout, self.pair_score, dim)
+        views: list[PairView] = []
+        if self.product:
+            views.append(StateProduct(channels, self.hidden))
+        if self.pair_score is not None:
+            views.append(WordReading(channels, self.hidden, self.pair_score, dim))
+        readout = Readout(channels, self.hidden, self.readout_dropout, views)
+        if self.start == "zero":
+            nn.init.zeros_(readout.weight)
+        return readout
+
+
+class PairView(nn.Module):
+    """Something about a pair beyond its two states, one row of the hidden layer per pair."""
+
+    def forward(
+        self,
+        users: Float[Tensor, "user channel"],
+        items: Float[Tensor, "item channel"],
+        pairs: Pairs,
+        content: Content,
+    ) -> Float[Tensor, "pair hidden"]:
+        raise NotImplementedError
 
 
 class Readout(nn.Module):
     """Predict a pair from both final states.
 
-    raw = w . relu(W [h_u, h_m] + b) + b_out.  Source: CoRGi, eq. 10, with its hidden layer of
-    256.  The hidden layer's two halves are computed per node, not per pair.
+    raw = w . relu(W [h_u, h_m] + views + b) + b_out.  Source: CoRGi, eq. 10, with its hidden
+    layer of 256.  The hidden layer's two halves are computed per node, not per pair.
     """
 
-    def __init__(self, channels: int, hidden: int, dropout: float) -> None:
+    def __init__(
+        self, channels: int, hidden: int, dropout: float, views: Sequence[PairView] = ()
+    ) -> None:
         super().__init__()
         self.dropout = dropout
         self.from_user = nn.Linear(channels, hidden)
         self.from_item = nn.Linear(channels, hidden, bias=False)
         self.weight = nn.Parameter(torch.randn(hidden) * hidden**-0.5)
         self.bias = nn.Parameter(torch.zeros(()))
+        self.views = nn.ModuleList(views)
 
     def forward(
         self,
@@ -65,34 +92,51 @@ class Readout(nn.Module):
         users, items = states[: graph.n_users], states[graph.n_users :]
         tables = [self.from_user(users), self.from_item(items)]
         indices: list[Tensor | None] = [pairs.users, pairs.items]
-        for extra in self.extras(users, pairs, content):
-            tables.append(extra)
+        for view in self.views:
+            tables.append(view(users, items, pairs, content))
             indices.append(None)
         rate = self.dropout if self.training else 0.0
         return dot_relu(tables, indices, self.weight, rate) + self.bias
 
-    def extras(
-        self, users: Float[Tensor, "user channel"], pairs: Pairs, content: Content
-    ) -> list[Float[Tensor, "pair hidden"]]:
-        """What else the hidden layer adds up, one row per pair."""
-        return []
+
+class StateProduct(PairView):
+    """Where both states are large together: a factorised interaction."""
+
+    def __init__(self, channels: int, hidden: int) -> None:
+        super().__init__()
+        self.map = nn.Linear(channels, hidden, bias=False)
+
+    def forward(
+        self,
+        users: Float[Tensor, "user channel"],
+        items: Float[Tensor, "item channel"],
+        pairs: Pairs,
+        content: Content,
+    ) -> Float[Tensor, "pair hidden"]:
+        both: Tensor = self.map(gather(users, pairs.users) * gather(items, pairs.items))
+        return both
 
 
-class ReadingReadout(Readout):
+class WordReading(PairView):
     """Let the asked user look at the asked item's words: the last word, for new pairs too.
 
     Deviation: beyond the paper, whose readout sees no text for a pair without an edge.
     """
 
-    def __init__(self, channels: int, hidden: int, dropout: float, score: Score, dim: int) -> None:
-        super().__init__(channels, hidden, dropout)
+    def __init__(self, channels: int, hidden: int, score: Score, dim: int) -> None:
+        super().__init__()
         self.project = WordProjection(dim, channels)
         self.attention: ContentAttention = ATTENTIONS[score](channels, channels)
         self.from_content = nn.Linear(channels, hidden, bias=False)
 
-    def extras(
-        self, users: Float[Tensor, "user channel"], pairs: Pairs, content: Content
-    ) -> list[Float[Tensor, "pair hidden"]]:
+    def forward(
+        self,
+        users: Float[Tensor, "user channel"],
+        items: Float[Tensor, "item channel"],
+        pairs: Pairs,
+        content: Content,
+    ) -> Float[Tensor, "pair hidden"]:
         batches = PairBatches(pairs.users, pairs.items, content.words)
         (projected,) = self.project(content.words)
-        return [self.from_content(self.attention(users, projected, batches))]
+        read: Tensor = self.from_content(self.attention(users, projected, batches))
+        return read

@@ -215,6 +215,13 @@ class SparseMatrix:
         self.forward_csr = _csr(rows, columns, values, shape)
         self.backward_csr = _csr(columns, rows, values, (shape[1], shape[0]))
 
+    @property
+    def t(self) -> SparseMatrix:
+        """Rows for columns: nothing is copied."""
+        turned = SparseMatrix.__new__(SparseMatrix)
+        turned.forward_csr, turned.backward_csr = self.backward_csr, self.forward_csr
+        return turned
+
     def __matmul__(self, states: Float[Tensor, "column dim"]) -> Float[Tensor, "row dim"]:
         return _SparseProduct.apply(states, self)
 

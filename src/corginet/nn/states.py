@@ -13,27 +13,37 @@ from torch import Tensor, nn
 
 from corginet.config import Config
 from corginet.data.graph import InteractionGraph
+from corginet.nn.bag import number_of_stems
 from corginet.nn.content import Content
 
-Summary = Literal["average", "cls", "sentence", "bow"]
+N_STATISTICS = 5  # columns of graph.statistics
+Summary = Literal["average", "cls", "sentence", "bow", "components"]
 
 
 class StatesConfig(Config):
     """What a node knows before any message arrives."""
 
-    states: Literal["random", "trainable", "constant"] = Field(
-        "random", description="fixed random vectors, learned ones, or the same for all nodes"
+    states: Literal["random", "trainable", "constant", "statistics"] = Field(
+        "random",
+        description="fixed random vectors, learned ones, the same for all nodes, or what the "
+        "node's observed values say of it (with --values residuals)",
     )
     summary: Summary | None = Field(
         None,
         description="items start from this vector of their text, through a linear map; bow is "
-        "the set of its stems",
+        "the set of its stems, components the directions in which texts differ most",
+    )
+    summary_dropout: float = Field(
+        0.0, ge=0, lt=1, description="dropout on the text's vector (with --states statistics)"
     )
 
     def build(
         self, n_users: int, n_items: int, channels: int, dims: Mapping[str, int], seed: int
     ) -> States:
         own: States
+        if self.states == "statistics":
+            width = dims[self.summary] if self.summary else 0
+            return StatisticStates(channels, self.summary, width, self.summary_dropout)
         if self.states == "random":
             own = RandomStates(channels, seed)
         elif self.states == "constant":
@@ -45,7 +55,7 @@ class StatesConfig(Config):
         if not self.summary:
             return own
         if self.summary == "bow":
-            return BowStates(own, dims["bow"], channels)
+            return BowStates(own, number_of_stems(dims), channels)
         return SummaryStates(own, self.summary, dims[self.summary], channels)
 
 
@@ -137,3 +147,28 @@ class BowStates(States):
         assert content.bag is not None
         items = content.bag.matrix @ self.weight + self.bias
         return torch.cat([self.users.side("user", graph.user_rows), items])
+
+
+class StatisticStates(States):
+    """Nodes start from what their observed values say of them, items from their text as well.
+
+    h = relu(W [bias, spread, degree] + M text), W for users and for items. Nothing is learned
+    about a single node, so new ones start like any other.
+    """
+
+    def __init__(self, channels: int, summary: str | None, dim: int, dropout: float) -> None:
+        super().__init__()
+        self.summary = summary
+        self.of_user = nn.Linear(N_STATISTICS, channels)
+        self.of_item = nn.Linear(N_STATISTICS, channels)
+        self.dropout = nn.Dropout(dropout)
+        self.of_text = nn.Linear(dim, channels, bias=False) if summary else None
+
+    def forward(self, graph: InteractionGraph, content: Content) -> Float[Tensor, "node channel"]:
+        assert graph.statistics is not None
+        users, items = graph.statistics.split([graph.n_users, graph.n_items])
+        of_items = self.of_item(items)
+        if self.of_text is not None and self.summary is not None:
+            text = content.summaries[self.summary].to(of_items.dtype)
+            of_items = of_items + self.of_text(self.dropout(text))
+        return torch.cat([self.of_user(users), of_items]).relu()

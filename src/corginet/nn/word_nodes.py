@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from corginet.config import Config
 from corginet.data.graph import InteractionGraph
+from corginet.nn.bag import number_of_stems
 from corginet.nn.content import Content
 from corginet.nn.states import random_rows
 
@@ -28,7 +29,7 @@ class NodesConfig(Config):
     )
 
     def build(self, channels: int, dims: Mapping[str, int], seed: int) -> Nodes:
-        return WordNodes(dims["bow"], channels, seed) if self.word_nodes else Nodes()
+        return WordNodes(number_of_stems(dims), channels, seed) if self.word_nodes else Nodes()
 
 
 class Nodes(nn.Module):

@@ -9,7 +9,6 @@ from functools import cached_property
 
 import torch
 
-from corginet.errors import UserError
 from corginet.nn.bag import Bag
 
 ALPHANUMERIC = re.compile(r"[^\W_]+", re.UNICODE)
@@ -26,11 +25,6 @@ class Stems:
     def __init__(self, texts: Iterable[str]) -> None:
         counts = Counter(stem for text in texts for stem in self.of(text))
         kept = sorted(stem for stem, n in counts.items() if n >= FEWEST_ITEMS)
-        if not kept:
-            raise UserError(
-                "no stem occurs in two of the items' texts, so a bag of words links nothing; "
-                "give longer texts or choose another recipe"
-            )
         self.row_of = {stem: row for row, stem in enumerate(kept)}
 
     def of(self, text: str) -> list[str]:

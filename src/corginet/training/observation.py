@@ -33,24 +33,45 @@ class ObservationConfig(Config):
         "as in the paper, which leaks",
     )
     hidden_share: float = Field(0.5, gt=0, lt=1, description="share of edges hidden per step")
+    hidden_users: float = Field(
+        0.0, ge=0, lt=1, description="share of users hidden whole in every second step"
+    )
+    hidden_items: float = Field(
+        0.0, ge=0, lt=1, description="share of items hidden whole in every second step"
+    )
 
     def build(self) -> Policy:
         kinds = {"hidden": HiddenShare, "folds": Folds, "shared": Shared}
-        return kinds[self.policy](self.hidden_share)
+        return kinds[self.policy](self.hidden_share, self.hidden_users, self.hidden_items)
 
 
 class Policy:
     """Divides the training graph of each epoch into what is observed and what is asked."""
 
-    def __init__(self, hidden_share: float) -> None:
+    def __init__(
+        self, hidden_share: float, hidden_users: float = 0.0, hidden_items: float = 0.0
+    ) -> None:
         self.hidden_share = hidden_share
+        self.hidden_users, self.hidden_items = hidden_users, hidden_items
 
     def step(self, graph: InteractionGraph, epoch: int, rng: np.random.Generator) -> Step:
-        hidden = self.hide(len(graph), epoch, rng)
+        hidden = self.hide(len(graph), epoch, rng) | self.hide_nodes(graph, rng)
         return _ask(graph, graph.keep(~hidden, self.key(epoch)), hidden)
 
     def hide(self, n_edges: int, epoch: int, rng: np.random.Generator) -> Tensor:
         raise NotImplementedError
+
+    def hide_nodes(self, graph: InteractionGraph, rng: np.random.Generator) -> Tensor:
+        """Edges of users and items hidden whole, in every second step: as new ones will come."""
+        hidden = torch.zeros(len(graph), dtype=torch.bool)
+        if not (self.hidden_users or self.hidden_items) or rng.random() < 0.5:
+            return hidden
+        for share, n, ends in (
+            (self.hidden_users, graph.n_users, graph.users),
+            (self.hidden_items, graph.n_items, graph.items),
+        ):
+            hidden |= torch.from_numpy(rng.random(n) < share)[ends]
+        return hidden if not hidden.all() else torch.zeros_like(hidden)
 
     def key(self, epoch: int) -> str | None:
         """The name of the observed set, where it comes again."""

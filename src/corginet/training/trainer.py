@@ -130,7 +130,7 @@ class Trainer:
         started = time.perf_counter()
         losses = [
             self._step(model, optimizer, step, data, state.epochs + 1)
-            for step in self._steps(data, state.epochs)
+            for step in self._steps(data, state.epochs, getattr(model, "n_turns", 1))
         ]
         state.epochs += 1
         row = {"epoch": state.epochs, "train_loss": float(np.mean(losses))}
@@ -142,9 +142,10 @@ class Trainer:
         row["seconds"] = time.perf_counter() - started
         state.history.append(row)
 
-    def _steps(self, data: TrainingData, epoch: int) -> Iterator[Step]:
-        step = self.policy.step(data.graph, epoch, self.rng)
-        return self.batches.batches(step, self.rng)
+    def _steps(self, data: TrainingData, epoch: int, n_turns: int) -> Iterator[Step]:
+        for _ in range(n_turns):
+            step = self.policy.step(data.graph, epoch, self.rng)
+            yield from self.batches.batches(step, self.rng)
 
     def _step(
         self,

@@ -1,0 +1,90 @@
+"""Values as a network learns best from them: what biases leave, in units of its spread."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from corginet.data.graph import InteractionGraph
+from corginet.data.task import Task
+from corginet.models.biases import Biases, damped_biases
+from corginet.nn.readout import Pairs
+
+ROUNDS = 4  # of setting biases in turn, in every step
+DAMPING = 5.0  # of both sides' biases at the start; learned from there
+PRIOR = 3.0  # values of usual spread that every node's own spread starts from
+SURE = 0.02  # a probability that biases alone may state, and one minus it
+
+
+class ResidualValues(nn.Module):
+    """Edges carry how far a value lies from what biases expect; outputs start from those.
+
+    Mean, biases and spread are those of the edges observed now, with dampings that are
+    learned: a hidden value is in none of them, and new users and items need no fitting.
+    Every node also learns its own statistics: bias, spread, number of edges.
+    """
+
+    def __init__(self, task: Task) -> None:
+        super().__init__()
+        self.task = task
+        self.centre = (task.low + task.high) / 2
+        self.log_dampings = nn.Parameter(torch.full((2,), math.log(DAMPING)))
+        self.trust = nn.Parameter(torch.ones(()))
+        self.shift = nn.Parameter(torch.zeros(()))
+
+    @torch.no_grad()
+    def forward(self, graph: InteractionGraph) -> InteractionGraph:
+        """The graph that the network reads. The dampings learn from `output` alone."""
+        biases = self._biases(graph)
+        rest = graph.values - biases.of(graph.users, graph.items)
+        spread = self._spread(rest)
+        rest = rest / spread
+        statistics = self._statistics(graph, biases, rest, spread)
+        return graph.with_values(rest, statistics)
+
+    def output(
+        self, raw: Float[Tensor, " pair"], graph: InteractionGraph, pairs: Pairs
+    ) -> Float[Tensor, " pair"]:
+        """The network's output laid over what biases say of the pair."""
+        biases = self._biases(graph)
+        expected = biases.of(pairs.users, pairs.items)
+        if self.task.binary:
+            logits = torch.logit(expected.clamp(SURE, 1 - SURE))
+            return self.trust * logits + self.shift + raw
+        spread = self._spread(graph.values - biases.of(graph.users, graph.items))
+        by_biases = self.trust * (expected - biases.mean) + biases.mean
+        return by_biases + spread * (self.shift + raw)
+
+    def _biases(self, graph: InteractionGraph) -> Biases:
+        if not len(graph):
+            none = self.log_dampings.new_zeros(graph.n_nodes)
+            mean = torch.as_tensor(self.centre).to(none)
+            return Biases(mean, none[: graph.n_users], none[graph.n_users :])
+        user, item = self.log_dampings.exp()
+        return damped_biases(graph, user, item, ROUNDS)
+
+    def _spread(self, rest: Float[Tensor, " edge"]) -> Float[Tensor, ""]:
+        if not len(rest):
+            return torch.as_tensor(self.task.scale / 2).to(rest)
+        return rest.square().mean().sqrt().clamp(min=1e-3 * self.task.scale)
+
+    def _statistics(
+        self,
+        graph: InteractionGraph,
+        biases: Biases,
+        rest: Float[Tensor, " edge"],
+        spread: Float[Tensor, ""],
+    ) -> Float[Tensor, "node statistic"]:
+        degrees = graph.degrees.to(rest.dtype)
+        squares = rest.new_zeros(graph.n_nodes).index_add(0, graph.targets, rest.square().repeat(2))
+        columns = (
+            torch.cat([biases.users, biases.items]) / spread,
+            degrees.log1p() / 3 - 1,
+            (degrees == 0).to(rest.dtype),
+            ((squares + PRIOR) / (degrees + PRIOR)).sqrt() - 1,
+            (degrees + 1).rsqrt(),
+        )
+        return torch.stack(columns, dim=1)
