@@ -230,7 +230,7 @@ def test_random_vectors_are_fixed_and_scaled_like_the_real_ones(
     Preparation(dataset, tmp_path, None).encoder_of(cell)  # made once
 
 
-@pytest.mark.parametrize("name", ["corgi-dp", "gcn+words", "gcn+average", "ridge"])
+@pytest.mark.parametrize("name", ["corgi-plus", "corgi-dp", "gcn+words", "ridge"])
 def test_every_kind_of_reader_has_its_controls(
     here: None, dataset: Dataset, tmp_path: Path, name: str
 ) -> None:
