@@ -18,14 +18,16 @@ from corginet.data.splits import TEST, TRAIN, make_split
 from corginet.errors import UserError
 from corginet.experiment import engine
 from corginet.experiment.contenders import Cell, Contender, cell_id, data_digest
-from corginet.experiment.controls import prepare, text_for
+from corginet.experiment.controls import text_for
 from corginet.experiment.division import WITHHELD, divide
 from corginet.experiment.engine import Event, Experiment, describe
 from corginet.experiment.plan import PlanConfig
+from corginet.experiment.preparation import Preparation
 from corginet.experiment.rows import opened
 from corginet.experiment.settings import PAPER_GRID, check_known, settings_for, variants
 from corginet.experiment.workers import run_each
 from corginet.recipes import recipe_names
+from corginet.text.store import ContentStore
 
 FAST = {"channels": 8, "hidden": 9, "epochs": 3, "encoder": "hashed:16", "precision": "fp32"}
 
@@ -194,7 +196,7 @@ def test_unseen_users_get_a_few_values_given(here: None, dataset: Dataset, tmp_p
 def test_controls_change_texts_and_nothing_else(dataset: Dataset, tmp_path: Path) -> None:
     def texts(use: str, recipe: str = "corgi-dp", seed: int = 0) -> list[str]:
         cell = Cell(Contender(recipe, FAST, text=use), seed)  # type: ignore[arg-type]
-        prepare(cell, dataset, tmp_path, None)
+        Preparation(dataset, tmp_path, None).encoder_of(cell)
         found = text_for(cell, dataset, tmp_path)
         assert found.dataset.ratings is dataset.ratings
         return found.dataset.texts
@@ -216,7 +218,7 @@ def test_random_vectors_are_fixed_and_scaled_like_the_real_ones(
     dataset: Dataset, tmp_path: Path
 ) -> None:
     cell = Cell(Contender("corgi-dp", FAST, text="random"), 0)
-    prepare(cell, dataset, tmp_path, None)
+    Preparation(dataset, tmp_path, None).encoder_of(cell)
     found = text_for(cell, dataset, tmp_path)
     assert found.store is not None
     encoded = list(found.store.read(found.dataset.texts))
@@ -225,10 +227,10 @@ def test_random_vectors_are_fixed_and_scaled_like_the_real_ones(
     vectors = np.concatenate([e.vectors for e in encoded])
     assert len(np.unique(vectors, axis=0)) == len(vectors) and vectors.shape[1] == 16
     assert abs(vectors).mean() == pytest.approx(0.25, abs=0.15)  # hashed vectors are ±1/4
-    prepare(cell, dataset, tmp_path, None)  # made once
+    Preparation(dataset, tmp_path, None).encoder_of(cell)  # made once
 
 
-@pytest.mark.parametrize("name", ["corgi-dp", "gcn+words", "gcn+average", "ridge"])
+@pytest.mark.parametrize("name", ["corgi-plus", "corgi-dp", "gcn+words", "ridge"])
 def test_every_kind_of_reader_has_its_controls(
     here: None, dataset: Dataset, tmp_path: Path, name: str
 ) -> None:
@@ -284,3 +286,26 @@ def test_failed_cells_are_told_kept_out_and_tried_again(
 def test_every_recipe_can_be_a_contender() -> None:
     for name in recipe_names():
         assert Cell(Contender(name, {"epochs": 2, "dropout": 0.2}), 5).config.seed == 5
+
+
+def test_shorter_texts_are_cut_from_longer_ones(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from corginet.text.encoders import HashedEncoder
+
+    def cell(length: int) -> Cell:
+        return Cell(Contender("corgi-dp", {**FAST, "encoder": "hashed:12", "truncate": length}), 0)
+
+    monkeypatch.setenv("CORGINET_CACHE", str(tmp_path))
+    preparation = Preparation(dataset, tmp_path, None)
+    preparation.encoder_of(cell(5))
+    with monkeypatch.context() as patch:
+        patch.setattr(HashedEncoder, "encode", lambda *_: pytest.fail("encoded again"))
+        cut = preparation.encoder_of(cell(2))
+    (folder,) = (f for f in (tmp_path / "content").iterdir() if f.name.startswith("hashed-12-2"))
+    found = list(ContentStore.open(folder).read(dataset.texts))
+    direct = list(cell(2).config.encoder.build().encode(dataset.texts))
+    assert cut == "hashed:12-2"
+    for one, other in zip(found, direct, strict=True):
+        assert (one.vectors == other.vectors).all() and (one.spans == other.spans).all()
+        assert (one.summaries == other.summaries).all()

@@ -43,9 +43,9 @@ def test_each_finishes_and_leaves_its_files(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    for data, kind in ((files, "rating"), (binary, "binary")):
+    for data, kind, seeds in ((files, "rating", 1), (binary, "binary", 2)):
         out = tmp_path / kind
-        code, found, err = call(capsys, *order(name, data, out), "--seeds", 2)
+        code, found, err = call(capsys, *order(name, data, out), "--seeds", seeds)
         assert code == 0, err
         assert found["rows"] and all(Path(path).is_file() for path in found["files"])
         suffixes = {path.rsplit(".", 1)[1] for path in found["files"]}

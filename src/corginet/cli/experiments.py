@@ -34,6 +34,7 @@ def parse_recipes(text: str) -> list[str]:
 
 
 def _group(name: str) -> list[str]:
+    from corginet.experiment.settings import fields_of
     from corginet.paper.published import TABLE2
     from corginet.recipes import all_recipes, recipe, recipe_names
 
@@ -43,8 +44,8 @@ def _group(name: str) -> list[str]:
         case "paper":
             return [r.name for r in all_recipes() if r.paper_row in TABLE2]
         case "plain":
-            outside = [r for r in all_recipes() if not r.paper_row]
-            return [r.name for r in outside if r.config.model.kind != "graph"]
+            outside = [r.name for r in all_recipes() if not r.paper_row]
+            return [n for n in outside if "n_layers" not in fields_of(n)]  # no messages pass
     try:
         return [recipe(name).name]
     except UserError as error:
@@ -152,6 +153,7 @@ class Encoding:
 
     def __call__(self, done: int, total: int, speed: float) -> None:
         percent = 100 * done // max(1, total)
+        self.told = min(self.told, percent)  # another encoder starts from 0
         if percent >= self.told + self.every or done == total:
             self.told = percent
             say(f"encoding texts: {done:,}/{total:,}, {speed:,.0f} words/s")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,4 +53,4 @@ class Reading:
         dataset = Dataset.read(ratings, items, **self.options())
         inferred = "" if self.task else " (inferred; --task states it)"
         say(dataset.ratings.summary() + inferred)
-        return dataset
+        return replace(dataset, name=f"{ratings.absolute().parent.name}/{ratings.name}")

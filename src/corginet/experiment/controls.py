@@ -14,11 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from corginet.data.dataset import Dataset
-from corginet.estimator import Estimator
 from corginet.experiment.contenders import Cell
-from corginet.reading import TextReader
 from corginet.text.encoders import WORD, Encoded
-from corginet.text.store import ContentStore, Progress
+from corginet.text.store import ContentStore
 
 SEED = 0  # of the random texts and vectors: they are fixed, whatever the cell's seed
 TEXTS_FOR_MOMENTS = 1000
@@ -38,7 +36,7 @@ def text_for(cell: Cell, dataset: Dataset, stores: Path) -> TextFor:
     texts = texts_for(cell, dataset.texts)
     store = None
     if cell.contender.text == "random" and reads_vectors(cell):
-        store = ContentStore.open(_random_folder(cell, stores))
+        store = ContentStore.open(random_folder(cell, stores))
     return TextFor(dataclasses.replace(dataset, texts=texts), store)
 
 
@@ -62,29 +60,7 @@ def reads_vectors(cell: Cell) -> bool:
     return model.reads_words or bool(model.summaries)
 
 
-def prepare(cell: Cell, dataset: Dataset, stores: Path, progress: Progress | None) -> str:
-    """Encode what the cell will read, once, before any process needs it; answers by what."""
-    if not reads_vectors(cell):
-        return ""
-    if cell.contender.text != "random":
-        return _encoded(cell, texts_for(cell, dataset.texts), progress).encoder
-    real = _encoded(cell, dataset.texts, progress)
-    encoder = RandomEncoder(real, dataset.texts, cell.config.encoder.truncate)
-    folder = _random_folder(cell, stores)
-    store = ContentStore.create(folder, real.dim, real.precision, encoder.fingerprint())
-    store.add(texts_for(cell, dataset.texts), encoder)
-    return encoder.fingerprint()
-
-
-def _encoded(cell: Cell, texts: list[str], progress: Progress | None) -> ContentStore:
-    config = Estimator(cell.contender.recipe, **cell.settings).config
-    reader = TextReader(config.model, config.encoder, texts)
-    reader.encode(texts, None, progress)
-    assert reader.store is not None
-    return reader.store
-
-
-def _random_folder(cell: Cell, stores: Path) -> Path:
+def random_folder(cell: Cell, stores: Path) -> Path:
     spec = cell.config.encoder.model_dump_json()
     return stores / f"random-{hashlib.sha256(spec.encode()).hexdigest()[:12]}"
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from corginet.data.dataset import Dataset
 from corginet.errors import UserError, plural
 from corginet.experiment.contenders import Cell, Contender, cell_id, data_digest
-from corginet.experiment.controls import prepare
 from corginet.experiment.division import divide
 from corginet.experiment.plan import PlanConfig
+from corginet.experiment.preparation import Preparation
 from corginet.experiment.rows import Journal, Row, opened
 from corginet.experiment.work import Job, fit_cell, scores
 from corginet.experiment.workers import Outcome, run_each
@@ -124,12 +124,16 @@ class _Campaign:
     def __init__(self, experiment: Experiment, results: Results, total: int) -> None:
         self.e, self.results, self.total, self.done = experiment, results, total, 0
         self.digest = data_digest(experiment.dataset)
-        self.encoders: dict[tuple[object, ...], str] = {}
+        stores = experiment.folder / "content"
+        self.preparation = Preparation(experiment.dataset, stores, experiment.on_encode)
         self.started, self.ran = time.perf_counter(), 0
 
     def run(self, cells: Sequence[Cell], scored: bool) -> Finished:
         """Rows of all the cells that succeed."""
         journal, waiting = self.results.journal, {}
+        longest_first = sorted(cells, key=lambda cell: -cell.config.encoder.truncate)
+        for cell in longest_first:  # shorter texts are cut from longer ones
+            self.preparation.encoder_of(cell)
         names = [self._name(cell) for cell in cells]
         for name, cell in zip(names, cells, strict=True):
             if not self._reuse(name, cell, scored) and name not in waiting:
@@ -142,13 +146,7 @@ class _Campaign:
         ]
 
     def _name(self, cell: Cell) -> str:
-        model = cell.config.model
-        reads = (model.reads_words, model.summaries, model.reads_stems)
-        key = (cell.contender.text, cell.config.encoder, *reads)
-        if key not in self.encoders:
-            stores = self.e.folder / "content"
-            self.encoders[key] = prepare(cell, self.e.dataset, stores, self.e.on_encode)
-        return cell_id(cell, self.digest, self.encoders[key])
+        return cell_id(cell, self.digest, self.preparation.encoder_of(cell))
 
     def _reuse(self, name: str, cell: Cell, scored: bool) -> bool:
         """Whether the cell is finished; a finished trial that is chosen only needs its score."""
