@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
 
 from corginet.errors import UserError, did_you_mean, raise_together
@@ -23,6 +23,16 @@ class Config(BaseModel):
 
 
 C = TypeVar("C", bound=Config)
+
+
+def searched(low: float, high: float, log: bool = False) -> dict[str, JsonValue]:
+    """Beside a field: the range in which `corginet tune` looks for its value."""
+    return {"search": {"low": low, "high": high, "log": log}}
+
+
+def searched_among(*choices: int | float) -> dict[str, JsonValue]:
+    """Beside a field: the values that `corginet tune` tries."""
+    return {"search": {"choices": list(choices)}}
 
 
 def fields(config: Config, prefix: str = "") -> Iterator[tuple[str, FieldInfo, Any]]:

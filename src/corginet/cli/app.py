@@ -34,6 +34,7 @@ COMMANDS = {
     ),
     "paper": ("corginet.cli.paper:paper", "A table or figure of the paper, on your data."),
     "encode": ("corginet.cli.encode:encode", "Turn item texts into a content store."),
+    "tune": ("corginet.cli.tune:tune", "Search a recipe's settings by validation."),
     "recipes": ("corginet.cli.recipes:recipes", "All models, or the settings of one."),
 }
 for _name, (_target, _help) in COMMANDS.items():

@@ -11,6 +11,7 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn.functional import cosine_similarity
 
+from corginet.config import searched, searched_among
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.factors import rows_of
@@ -26,8 +27,20 @@ class DmfConfig(BuildsModel):
 
     kind: Literal["dmf"] = "dmf"
     hidden: int = Field(128, ge=1, le=8192, description="width of the towers' first layer")
-    n_factors: int = Field(64, ge=1, le=4096, description="width of the towers' outputs")
-    tower_dropout: float = Field(0.5, ge=0, lt=1, description="dropout between tower layers")
+    n_factors: int = Field(
+        64,
+        ge=1,
+        le=4096,
+        description="width of the towers' outputs",
+        json_schema_extra=searched_among(16, 32, 64, 128),
+    )
+    tower_dropout: float = Field(
+        0.5,
+        ge=0,
+        lt=1,
+        description="dropout between tower layers",
+        json_schema_extra=searched(0.0, 0.8),
+    )
 
     def build(
         self, task: Task, n_users: int, n_items: int, dims: Mapping[str, int], seed: int

@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
+from corginet.config import searched, searched_among
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.parts import BuildsModel
@@ -22,9 +23,25 @@ class FactorConfig(BuildsModel):
     """Biases, and the product of a user's and an item's learned vectors."""
 
     kind: Literal["factors"] = "factors"
-    n_factors: int = Field(16, ge=1, le=4096, description="length of the learned vectors")
-    factor_damping: float = Field(7.0, ge=0, description="shrinkage of vectors, in values of 0")
-    bias_damping: float = Field(5.0, ge=0, description="shrinkage of biases, in values of 0")
+    n_factors: int = Field(
+        16,
+        ge=1,
+        le=4096,
+        description="length of the learned vectors",
+        json_schema_extra=searched_among(4, 8, 16, 32, 64),
+    )
+    factor_damping: float = Field(
+        7.0,
+        ge=0,
+        description="shrinkage of vectors, in values of 0",
+        json_schema_extra=searched(1.0, 40.0, log=True),
+    )
+    bias_damping: float = Field(
+        5.0,
+        ge=0,
+        description="shrinkage of biases, in values of 0",
+        json_schema_extra=searched(0.5, 40.0, log=True),
+    )
     implicit: bool = Field(
         False, description="users also show who they are by which items they met (SVD++)"
     )

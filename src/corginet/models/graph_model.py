@@ -10,6 +10,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from corginet.config import searched_among
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.parts import BuildsModel
@@ -50,8 +51,20 @@ class GraphModelConfig(BuildsModel):
     """A graph network: its width and depth, and the config of each part."""
 
     kind: Literal["graph"] = "graph"
-    channels: int = Field(64, ge=1, le=4096, description="width of node and edge states")
-    n_layers: int = Field(3, ge=1, le=16, description="message-passing layers")
+    channels: int = Field(
+        64,
+        ge=1,
+        le=4096,
+        description="width of node and edge states",
+        json_schema_extra=searched_among(16, 32, 64),
+    )
+    n_layers: int = Field(
+        3,
+        ge=1,
+        le=16,
+        description="message-passing layers",
+        json_schema_extra=searched_among(1, 2, 3),
+    )
     edge_dropout: float = Field(0.0, ge=0, lt=1, description="share of edges left out per step")
     values: ValuesInput = Field(
         "read",

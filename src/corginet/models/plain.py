@@ -11,6 +11,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from corginet.config import searched_among
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.biases import Biases, damped_biases
@@ -100,7 +101,12 @@ class NeighbourConfig(BuildsModel):
     """Biases, plus what the user gave to similar items."""
 
     kind: Literal["neighbours"] = "neighbours"
-    most: int = Field(60, ge=1, description="similar items kept per item")
+    most: int = Field(
+        60,
+        ge=1,
+        description="similar items kept per item",
+        json_schema_extra=searched_among(10, 20, 40, 60, 100, 200),
+    )
 
     def build(
         self, task: Task, n_users: int, n_items: int, dims: Mapping[str, int], seed: int

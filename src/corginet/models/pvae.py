@@ -10,6 +10,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from corginet.config import searched
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.factors import rows_of
@@ -30,9 +31,14 @@ class PvaeConfig(BuildsModel):
     hidden: int = Field(64, ge=1, le=8192, description="width of the hidden layers")
     n_latent: int = Field(16, ge=1, le=4096, description="size of the latent Gaussian")
     kl_weight: float = Field(
-        0.03, ge=0, description="weight of the divergence from the prior in the loss"
+        0.03,
+        ge=0,
+        description="weight of the divergence from the prior in the loss",
+        json_schema_extra=searched(0.01, 3.0, log=True),
     )
-    decoder_dropout: float = Field(0.1, ge=0, lt=1, description="dropout in the decoder")
+    decoder_dropout: float = Field(
+        0.1, ge=0, lt=1, description="dropout in the decoder", json_schema_extra=searched(0.0, 0.7)
+    )
 
     def build(
         self, task: Task, n_users: int, n_items: int, dims: Mapping[str, int], seed: int

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from pydantic import Field
 from torch import Tensor, nn
 
+from corginet.config import searched_among
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.errors import UserError
@@ -48,7 +49,13 @@ class RegressionConfig(BuildsModel):
     summary: Literal["average", "cls", "sentence"] = Field(
         "average", description="the text vector that is read"
     )
-    n_components: int = Field(32, ge=1, le=4096, description="principal components kept of it")
+    n_components: int = Field(
+        32,
+        ge=1,
+        le=4096,
+        description="principal components kept of it",
+        json_schema_extra=searched_among(8, 16, 32, 64, 128),
+    )
 
     @property
     def summaries(self) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
-from corginet.config import Config
+from corginet.config import Config, searched
 from corginet.data.graph import InteractionGraph
 from corginet.nn.conv import NO_CONTENT, Conv, EdgeContent, States
 from corginet.nn.neighbours import once_per_graph
@@ -23,7 +23,13 @@ class TasteConfig(Config):
     """Messages are what the neighbours are like and, by the edges' values, which are liked."""
 
     kind: Literal["taste"] = "taste"
-    state_dropout: float = Field(0.2, ge=0, lt=1, description="dropout before every update")
+    state_dropout: float = Field(
+        0.2,
+        ge=0,
+        lt=1,
+        description="dropout before every update",
+        json_schema_extra=searched(0.0, 0.4),
+    )
 
     message_dropout: float = Field(0.0, ge=0, lt=1, description="dropout on messages")
 

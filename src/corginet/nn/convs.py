@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
-from corginet.config import Config
+from corginet.config import Config, searched
 from corginet.data.graph import InteractionGraph
 from corginet.nn.conv import NO_CONTENT, Conv, EdgeContent, States
 from corginet.nn.neighbours import once_per_graph
@@ -26,7 +26,9 @@ class EdgeStateConfig(Config):
         "add", description="how an edge's state and its content are put together"
     )
     aggregate: Aggregate = Field("mean", description="how a node gathers its messages")
-    message_dropout: float = Field(0.1, ge=0, lt=1, description="dropout on messages")
+    message_dropout: float = Field(
+        0.1, ge=0, lt=1, description="dropout on messages", json_schema_extra=searched(0.0, 0.7)
+    )
 
     def build(self, channels: int) -> Conv:
         combine = EdgeStateConv if self.combine == "add" else ConcatenatingConv

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
-from corginet.config import Config
+from corginet.config import Config, searched
 from corginet.data.graph import InteractionGraph
 from corginet.nn.attention import ATTENTIONS, ContentAttention, PairBatches
 from corginet.nn.content import Content
@@ -30,7 +30,9 @@ class ReadoutConfig(Config):
     """The last part of the network."""
 
     hidden: int = Field(256, ge=1, le=8192, description="width of the readout's hidden layer")
-    readout_dropout: float = Field(0.1, ge=0, lt=1, description="dropout in the readout")
+    readout_dropout: float = Field(
+        0.1, ge=0, lt=1, description="dropout in the readout", json_schema_extra=searched(0.0, 0.7)
+    )
     start: Literal["random", "zero"] = Field(
         "random", description="zero: before training the network adds nothing to its offset"
     )

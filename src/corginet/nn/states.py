@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 from pydantic import Field
 from torch import Tensor, nn
 
-from corginet.config import Config
+from corginet.config import Config, searched
 from corginet.data.graph import InteractionGraph
 from corginet.nn.bag import number_of_stems
 from corginet.nn.content import Content
@@ -35,7 +35,11 @@ class StatesConfig(Config):
         "the set of its stems, components the directions in which texts differ most",
     )
     summary_dropout: float = Field(
-        0.0, ge=0, lt=1, description="dropout on the text's vector (with --states statistics)"
+        0.0,
+        ge=0,
+        lt=1,
+        description="dropout on the text's vector (with --states statistics)",
+        json_schema_extra=searched(0.0, 0.6),
     )
 
     def build(

@@ -10,7 +10,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from corginet.config import Config
+from corginet.config import Config, searched
 from corginet.data.graph import InteractionGraph
 from corginet.nn.readout import Pairs
 
@@ -32,7 +32,13 @@ class ObservationConfig(Config):
         "same in fixed parts that take turns; shared: every edge is input and target at once, "
         "as in the paper, which leaks",
     )
-    hidden_share: float = Field(0.5, gt=0, lt=1, description="share of edges hidden per step")
+    hidden_share: float = Field(
+        0.5,
+        gt=0,
+        lt=1,
+        description="share of edges hidden per step",
+        json_schema_extra=searched(0.2, 0.7),
+    )
     hidden_users: float = Field(
         0.0, ge=0, lt=1, description="share of users hidden whole in every second step"
     )

@@ -18,7 +18,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from corginet.config import Config
+from corginet.config import Config, searched
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.errors import UserError
@@ -34,7 +34,13 @@ class TrainingConfig(Config):
     """The training loop."""
 
     epochs: int = Field(1000, ge=1, description="passes over the training data, at most")
-    learning_rate: float = Field(1e-2, gt=0, le=10, description="step size at the start")
+    learning_rate: float = Field(
+        1e-2,
+        gt=0,
+        le=10,
+        description="step size at the start",
+        json_schema_extra=searched(1e-3, 3e-2, log=True),
+    )
     optimizer: Literal["adam", "adamw"] = Field("adam", description="kind of optimiser")
     weight_decay: float = Field(0.0, ge=0, le=10, description="shrinkage of the weights")
     patience: int = Field(40, ge=1, description="epochs without a better validation loss to stop")
