@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ from corginet.nn.words import Words
 
 SLOPE = 0.2  # of LeakyReLU below 0, as the paper has it
 BATCH = 2**18  # numbers in the largest tensor of one batch of items
+MANY_USERS = 512  # of one item: for fewer, running sums cost more than they save
 
 Queries = Float[Tensor, "item user channel"]
 Keys = Float[Tensor, "item word channel"]
@@ -92,7 +92,7 @@ class ContentAttention(nn.Module):
         projected: Float[Tensor, "word channel"],
         batches: PairBatches,
     ) -> Float[Tensor, "pair channel"]:
-        return _PerItem.apply(self.read, batches, self.query(users), projected, *self.scoring)
+        return _PerItem.apply(type(self), batches, self.query(users), projected, *self.scoring)
 
     @torch.no_grad()
     def weights(
@@ -118,6 +118,24 @@ class ContentAttention(nn.Module):
         """The content of each pair of one batch."""
         return _softmax(cls.scores(queries, keys, *parameters), real) @ keys
 
+    @classmethod
+    def gradients(
+        cls, grad: Queries, queries: Queries, keys: Keys, real: Real, *parameters: Tensor
+    ) -> list[Tensor]:
+        """What `read` passes back to queries, keys and parameters, computing it again.
+
+        Only the scores go through autograd: softmax and sum have short formulas of their own.
+        """
+        inputs = [t.detach().requires_grad_() for t in (queries, keys, *parameters)]
+        with torch.enable_grad():
+            scores = cls.scores(*inputs)
+        weights = _softmax(scores.detach(), real)
+        of_weights = grad @ keys.transpose(1, 2)
+        of_scores = torch._softmax_backward_data(of_weights, weights, -1, weights.dtype)
+        found = list(torch.autograd.grad(scores, inputs, of_scores))
+        found[1] = found[1].baddbmm_(weights.transpose(1, 2), grad)
+        return found
+
 
 def _softmax(scores: Weights, real: Real) -> Weights:
     if not real.all():  # adding a bias is 20 times faster than masked_fill
@@ -134,6 +152,19 @@ class DotProductAttention(ContentAttention):
     @staticmethod
     def scores(queries: Queries, keys: Keys, *_: Tensor) -> Weights:
         return leaky_relu(queries @ keys.transpose(1, 2), SLOPE)
+
+    @classmethod
+    def gradients(
+        cls, grad: Queries, queries: Queries, keys: Keys, real: Real, *_: Tensor
+    ) -> list[Tensor]:
+        """Five products and no autograd, which would turn the keys' gradient round."""
+        fit = queries @ keys.transpose(1, 2)
+        weights = _softmax(leaky_relu(fit, SLOPE), real)
+        of_weights = grad @ keys.transpose(1, 2)
+        of_scores = torch._softmax_backward_data(of_weights, weights, -1, weights.dtype)
+        of_fit = torch.ops.aten.leaky_relu_backward(of_scores, fit, SLOPE, False)
+        read = weights.transpose(1, 2) @ grad
+        return [of_fit @ keys, read.baddbmm_(of_fit.transpose(1, 2), queries)]
 
 
 class AdditiveAttention(ContentAttention):
@@ -154,10 +185,20 @@ class AdditiveAttention(ContentAttention):
 
     @classmethod
     def read(cls, queries: Queries, keys: Keys, real: Real, *parameters: Tensor) -> Queries:
-        few_users = queries.shape[1] < 512  # then the running sums cost more than they save
-        if few_users:
+        if queries.shape[1] < MANY_USERS:
             return super().read(queries, keys, real, *parameters)
         return read_by_running_sums(queries, keys, real, *parameters)
+
+    @classmethod
+    def gradients(
+        cls, grad: Queries, queries: Queries, keys: Keys, real: Real, *parameters: Tensor
+    ) -> list[Tensor]:
+        if queries.shape[1] < MANY_USERS:
+            return super().gradients(grad, queries, keys, real, *parameters)
+        inputs = [t.detach().requires_grad_() for t in (queries, keys, *parameters)]
+        with torch.enable_grad():
+            content = read_by_running_sums(inputs[0], inputs[1], real, *inputs[2:])
+        return list(torch.autograd.grad(content, inputs, grad))
 
 
 class DynamicAttention(ContentAttention):
@@ -231,7 +272,7 @@ class _PerItem(Function):
     @staticmethod
     def forward(
         ctx: Any,
-        read: Callable[..., Tensor],
+        form: type[ContentAttention],
         batches: PairBatches,
         queries: Tensor,
         projected: Tensor,
@@ -239,9 +280,9 @@ class _PerItem(Function):
     ) -> Tensor:
         out = queries.new_zeros(len(batches.users), projected.shape[1])
         for batch in batches.batches:
-            content = read(*_batch_inputs(batch, batches, queries, projected), *parameters)
+            content = form.read(*_batch_inputs(batch, batches, queries, projected), *parameters)
             out.index_copy_(0, batch.pairs.view(-1), content.flatten(0, 1))
-        ctx.read, ctx.batches = read, batches
+        ctx.form, ctx.batches = form, batches
         ctx.save_for_backward(queries, projected, *parameters)
         return out
 
@@ -253,13 +294,10 @@ class _PerItem(Function):
         grads = [torch.zeros_like(t) for t in (queries, projected, *parameters)]
         for batch in batches.batches:
             q, k, real = _batch_inputs(batch, batches, queries, projected)
-            inputs = [t.detach().requires_grad_() for t in (q, k, *parameters)]
             part = grad.index_select(0, batch.pairs.view(-1)).view_as(q)
-            with torch.enable_grad():
-                content = ctx.read(inputs[0], inputs[1], real, *inputs[2:])
-            q_grad, k_grad, *rest = torch.autograd.grad(
-                content, inputs, part * batch.real[..., None]
-            )
+            if not batch.real.all():
+                part *= batch.real[..., None]
+            q_grad, k_grad, *rest = ctx.form.gradients(part, q, k, real, *parameters)
             users = batches.users.index_select(0, batch.pairs.view(-1))
             grads[0].index_add_(0, users, q_grad.flatten(0, 1))
             rows, _ = batches.words.of(batch.items)
