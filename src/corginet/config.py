@@ -6,9 +6,9 @@ The command line, config files and reference docs are derived from these classes
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 from pydantic.fields import FieldInfo
@@ -45,30 +45,60 @@ def fields(config: Config, prefix: str = "") -> Iterator[tuple[str, FieldInfo, A
             yield prefix + name, info, value
 
 
+def choices_of_kind(config: Config, prefix: str = "") -> Iterator[str]:
+    """Dotted paths of the nested parts that come in several kinds."""
+    for name in type(config).model_fields:
+        part = getattr(config, name)
+        if isinstance(part, Config):
+            if "kind" in type(part).model_fields:
+                yield prefix + name
+            yield from choices_of_kind(part, f"{prefix}{name}.")
+
+
 def override(config: C, changes: Mapping[str, Any], name: str = "config") -> C:
     """Set fields by leaf name ('epochs') or dotted path ('model.readout.dropout').
 
     A leaf name that several parts have sets all of them: '--dropout 0.3' means everywhere.
+    A part that comes in kinds is exchanged whole, for the kind's defaults: '--conv gat'. Parts
+    are exchanged before fields are set.
     """
-    paths = [path for path, _, _ in fields(config)]
     tree = config.model_dump()
+    kinds = list(choices_of_kind(config))
+    exchanged = {key: value for key, value in changes.items() if _named(key, kinds)}
+    for key, value in exchanged.items():
+        for path in _named(key, kinds):
+            _put(tree, path, value if isinstance(value, Mapping) else {"kind": value})
+    if exchanged:
+        config = validate(type(config), tree, name)
+        tree = config.model_dump()
+        changes = {key: value for key, value in changes.items() if key not in exchanged}
+    known = {path: info for path, info, _ in fields(config)}
     for key, value in changes.items():
-        wanted = key.replace("-", "_")
-        found = [p for p in paths if p == wanted or p.rsplit(".", 1)[-1] == wanted]
+        found = _named(key, known)
         if not found:
-            leaves = sorted({p.rsplit(".", 1)[-1] for p in paths})
+            leaves = sorted({p.rsplit(".", 1)[-1] for p in [*known, *kinds]})
             raise UserError(
                 f"unknown option '--{key.replace('_', '-')}' for {name}"
-                f"{did_you_mean(wanted, leaves)} Its fields: "
+                f"{did_you_mean(key.replace('-', '_'), leaves)} Its fields: "
                 + ", ".join(leaf.replace("_", "-") for leaf in leaves)
             )
         for path in found:
-            *parents, leaf = path.split(".")
-            node = tree
-            for parent in parents:
-                node = node[parent]
-            node[leaf] = value
+            may_lack = type(None) in get_args(known[path].annotation)
+            _put(tree, path, None if value == "none" and may_lack else value)
     return validate(type(config), tree, name)
+
+
+def _named(key: str, paths: Iterable[str]) -> list[str]:
+    """The dotted paths that are meant by a path or by its last part."""
+    wanted = key.replace("-", "_")
+    return [p for p in paths if p == wanted or p.rsplit(".", 1)[-1] == wanted]
+
+
+def _put(tree: dict[str, Any], path: str, value: Any) -> None:
+    *parents, leaf = path.split(".")
+    for parent in parents:
+        tree = tree[parent]
+    tree[leaf] = value
 
 
 def validate(kind: type[C], tree: Mapping[str, Any], where: str) -> C:

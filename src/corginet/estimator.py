@@ -139,6 +139,10 @@ class Estimator:
         pairs = Pairs(torch.from_numpy(r.users[rows]), torch.from_numpy(r.items[rows]))
         return pairs, torch.from_numpy(r.values[rows]).to(torch.get_default_dtype())
 
+    def scored_pairs(self) -> tuple[Pairs, Tensor]:
+        """The test part, or the validation part where there is none."""
+        return self._part(TEST if len(self.split.rows(TEST)) else VALIDATION)
+
     # --- scoring
 
     def _score(self, data: TrainingData) -> dict[str, Any]:
@@ -177,8 +181,7 @@ class Estimator:
     def evaluate(self, ratings: Source | None = None, **reading: Any) -> dict[str, Any]:
         """Metrics on the test part, or on other ratings of known or new users and items."""
         if ratings is None:
-            part = TEST if len(self.split.rows(TEST)) else VALIDATION
-            pairs, targets = self._part(part)
+            pairs, targets = self.scored_pairs()
             graph, content = self.training_graph(), self.content()
             predicted = self._values(graph, pairs, content)
             return self._grouped(predicted, targets.numpy(), pairs, graph)

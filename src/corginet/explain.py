@@ -31,13 +31,10 @@ def explain_pair(
     """Words with weights, neighbours with what each contributes, and a faithfulness score."""
     u = _row(estimator, "user", user)
     i = _row(estimator, "item", item)
-    graph = _without(estimator.training_graph(), u, i)
-    content = estimator.content()
-    pair = Pairs(torch.tensor([u]), torch.tensor([i]))
-    ask = _Asker(estimator, graph, pair, content)
+    ask = ask_about(estimator, estimator.content(), u, i)
     slopes = ask.gradients()
-    weights, source = _word_weights(ask, slopes)
-    gap = _faithfulness(ask, weights, top, seed)
+    weights, source = word_weights(ask, slopes)
+    moved, by_chance = removals(ask, weights, top, seed)
     return {
         "user": user,
         "item": item,
@@ -45,12 +42,18 @@ def explain_pair(
         "source": source,
         "words": named_words(estimator, i, weights, slopes),
         "neighbours": _neighbours(ask, u, i),
-        "faithfulness": gap,
+        "faithfulness": moved - by_chance,
         "faithfulness_meaning": MEANING,
     }
 
 
-class _Asker:
+def ask_about(estimator: Estimator, content: Content, user: int, item: int) -> Asker:
+    """The pair's own value, where it is observed, is taken out of the graph."""
+    graph = _without(estimator.training_graph(), user, item)
+    return Asker(estimator, graph, Pairs(torch.tensor([user]), torch.tensor([item])), content)
+
+
+class Asker:
     """The pair's prediction, under other graphs and other contents."""
 
     def __init__(
@@ -104,7 +107,7 @@ def _without(graph: InteractionGraph, user: int, item: int) -> InteractionGraph:
     return graph.keep((graph.users != user) | (graph.items != item))
 
 
-def _word_weights(ask: _Asker, slopes: np.ndarray) -> tuple[np.ndarray, str]:
+def word_weights(ask: Asker, slopes: np.ndarray) -> tuple[np.ndarray, str]:
     """Attention at the last place where the model attends, else the sizes of the gradients.
 
     A model that reads nothing but stems has no gradients: there, what removing a word changes.
@@ -123,16 +126,17 @@ def _word_weights(ask: _Asker, slopes: np.ndarray) -> tuple[np.ndarray, str]:
     return sizes / max(sizes.sum(), 1e-12), source
 
 
-def _faithfulness(ask: _Asker, weights: np.ndarray, top: int, seed: int) -> float:
+def removals(ask: Asker, weights: np.ndarray, top: int, seed: int) -> tuple[float, float]:
+    """How far the prediction moves without the top words, and without as many random ones."""
     count = len(weights)
     top = min(top, count - 1)
     if top < 1:
-        return 0.0
+        return 0.0, 0.0
     leading = np.argsort(-weights, kind="stable")[:top]
     moved = abs(ask.without_words(leading) - ask.base)
     rng = np.random.default_rng(seed)
     draws = [rng.choice(count, top, replace=False) for _ in range(N_RANDOM)]
-    return moved - float(np.mean([abs(ask.without_words(d) - ask.base) for d in draws]))
+    return moved, float(np.mean([abs(ask.without_words(d) - ask.base) for d in draws]))
 
 
 def named_words(
@@ -159,7 +163,7 @@ def named_words(
     return out
 
 
-def _neighbours(ask: _Asker, user: int, item: int) -> list[dict[str, Any]]:
+def _neighbours(ask: Asker, user: int, item: int) -> list[dict[str, Any]]:
     """The ratings next to the pair whose absence would move the prediction most."""
     graph, r = ask.graph, ask.estimator.ratings
     rows: list[dict[str, Any]] = []

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from corginet.cli import experiments as shared
 from corginet.cli.output import emit
 from corginet.cli.reading import Reading
+from corginet.errors import UserError
+
+if TYPE_CHECKING:
+    from corginet.experiment.contenders import Contender
+    from corginet.experiment.plan import PlanConfig
 
 
 def compare(
@@ -15,7 +20,8 @@ def compare(
     items: Path | None = None,
     /,
     *,
-    recipes: str,
+    recipes: str | None = None,
+    variants: Path | None = None,
     split: str | None = None,
     out: Path | None = None,
     controls: bool = False,
@@ -35,6 +41,9 @@ def compare(
         Table of item, text. Recipes that read no text need none.
     recipes
         Names separated by commas; all, paper (its Table 2) and plain stand for groups.
+    variants
+        TOML file of further contenders: a table each, with recipe, settings, and text = "none",
+        "random" or "permuted" for a control.
     split
         rating, user, item or time.
     out
@@ -46,20 +55,17 @@ def compare(
         Print one JSON document.
     """
     budget = budget or shared.Budget()
-    names = shared.parse_recipes(recipes)
-    plan, changes = budget.plan(names), budget.changes(names)
-    if split is not None:
-        changes["split"] = split
-    shared.check_has_texts(items, names)
+    if recipes is None and variants is None:
+        raise UserError("nothing to compare; pass --recipes NAMES or --variants FILE")
+    contenders, plan = _contenders(recipes, variants, split, budget)
+    shared.check_has_texts(items, [contender.recipe for contender in contenders])
     dataset = (reading or Reading()).read(ratings, items)
 
-    from corginet.experiment.contenders import Contender
     from corginet.experiment.summary import summarise
     from corginet.experiment.table import results_table
     from corginet.experiment.verdict import judge_texts, with_controls
     from corginet.report.table import save
 
-    contenders = [Contender(name, changes) for name in names]
     if controls:
         contenders = with_controls(contenders)
     with shared.folder_of(out) as folder:
@@ -72,6 +78,24 @@ def compare(
             save(table, folder, "table")
     found = {"rows": [*results.rows, *results.errors], "summary": summary}
     emit({**found, "out": out and str(out)}, json, lambda: _show(table.as_text(), summary))
+
+
+def _contenders(
+    recipes: str | None, variants: Path | None, split: str | None, budget: shared.Budget
+) -> tuple[list[Contender], PlanConfig]:
+    """The recipes by name, then the variants; the settings that all of them share."""
+    from corginet.experiment.contenders import Contender
+    from corginet.experiment.variants import read_variants
+
+    names = shared.parse_recipes(recipes) if recipes is not None else []
+    used = [*names, *(c.recipe for c in read_variants(variants, {}))] if variants else names
+    changes = budget.changes(used)
+    if split is not None:
+        changes["split"] = split
+    found = [Contender(name, changes) for name in names]
+    if variants is not None:
+        found += read_variants(variants, changes)
+    return found, budget.plan(used)
 
 
 def _show(table: str, summary: dict[str, Any]) -> None:

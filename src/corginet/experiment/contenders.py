@@ -34,7 +34,7 @@ class Contender:
 
     @property
     def name(self) -> str:
-        return (self.label or self.recipe) + ("" if self.text == "real" else f":{self.text}")
+        return self.label or self.recipe + ("" if self.text == "real" else f":{self.text}")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from corginet.config import fields
+from corginet.config import choices_of_kind, fields
 from corginet.errors import UserError, did_you_mean
 from corginet.recipes import recipe
 
@@ -16,8 +16,9 @@ PAPER_GRID: dict[str, tuple[Any, ...]] = {ALL_DROPOUTS: (0.1, 0.3, 0.5, 0.7)}
 
 
 def fields_of(recipe_name: str) -> set[str]:
-    """The names of a recipe's settings, by leaf and by path."""
-    paths = [path for path, _, _ in fields(recipe(recipe_name).config)]
+    """The names of a recipe's settings and exchangeable parts, by leaf and by path."""
+    config = recipe(recipe_name).config
+    paths = [*(path for path, _, _ in fields(config)), *choices_of_kind(config)]
     return {*paths, *(path.rsplit(".", 1)[-1] for path in paths)}
 
 

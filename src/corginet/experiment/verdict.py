@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,7 @@ def with_controls(contenders: Sequence[Contender]) -> list[Contender]:
         out.append(contender)
         if recipe(contender.recipe).reads_text:
             out += [
-                Contender(contender.recipe, contender.settings, text, contender.held_out)
+                replace(contender, text=text, label=contender.label and f"{contender.label}:{text}")
                 for text in CONTROLS
             ]
     return out

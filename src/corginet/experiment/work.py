@@ -21,6 +21,7 @@ from corginet.experiment.division import Division, divide
 from corginet.experiment.rows import Row, write_predictions
 from corginet.nn.readout import Pairs
 from corginet.runtime import peak_gb, versions
+from corginet.scoring import ends
 from corginet.training.metrics import by_degree, metrics
 from corginet.world import graph_of
 
@@ -96,25 +97,26 @@ def _part(estimator: Estimator, name: str, observed: np.ndarray, asked: np.ndarr
     r = estimator.ratings
     graph = graph_of(r.users[observed], r.items[observed], r.values[observed], r.n_users, r.n_items)
     users, items = r.users[asked], r.items[asked]
-    return pl.DataFrame(
-        {
-            "user": r.user_ids.ids.gather(users),
-            "item": r.item_ids.ids.gather(items),
-            "part": pl.Series([name] * len(asked), dtype=pl.String),
-            "prediction": _values(estimator, graph, users, items),
-            "actual": r.values[asked],
-            "user_degree": graph.degrees.numpy()[users],
-            "item_degree": graph.degrees.numpy()[items + r.n_users],
-        }
-    )
-
-
-def _values(
-    estimator: Estimator, graph: InteractionGraph, users: np.ndarray, items: np.ndarray
-) -> np.ndarray:
-    if not len(users):
-        return np.zeros(0)
     pairs = Pairs(torch.from_numpy(users), torch.from_numpy(items))
+    predicted = _values(estimator, graph, pairs)
+    columns = {
+        "user": r.user_ids.ids.gather(users),
+        "item": r.item_ids.ids.gather(items),
+        "part": pl.Series([name] * len(asked), dtype=pl.String),
+        "prediction": predicted,
+        "actual": r.values[asked],
+        "user_degree": graph.degrees.numpy()[users],
+        "item_degree": graph.degrees.numpy()[items + r.n_users],
+    }
+    if estimator.interval:
+        low, high = ends(predicted, pairs, graph, r.task, estimator.interval)
+        columns |= {"low": low, "high": high}
+    return pl.DataFrame(columns)
+
+
+def _values(estimator: Estimator, graph: InteractionGraph, pairs: Pairs) -> np.ndarray:
+    if not len(pairs.users):
+        return np.zeros(0)
     return estimator._values(graph, pairs, estimator.content())
 
 
@@ -128,10 +130,15 @@ def scores(frame: pl.DataFrame, task: Task) -> dict[str, Any]:
     if not test.height:
         return {"test": {}, "by_degree": {}}
     predicted, actual = test["prediction"].to_numpy(), test["actual"].to_numpy()
-    return {
+    found: dict[str, Any] = {
         "test": metrics(predicted, actual, task),
         "by_degree": by_degree(predicted, actual, test["user_degree"].to_numpy(), task),
     }
+    if "low" in test.columns:
+        inside = test["actual"].is_between(test["low"], test["high"]).to_numpy()
+        width = float((test["high"] - test["low"]).to_numpy().mean())
+        found["interval"] = {"coverage": float(inside.mean()), "width": width}
+    return found
 
 
 def _metrics(frame: pl.DataFrame, part: str, task: Task) -> dict[str, float]:

@@ -41,6 +41,10 @@ class TrainingConfig(Config):
         description="step size at the start",
         json_schema_extra=searched(1e-3, 3e-2, log=True),
     )
+    schedule: Literal["constant", "cosine"] = Field(
+        "constant",
+        description="the step size over the epochs: constant, or falling to 0 along a cosine",
+    )
     optimizer: Literal["adam", "adamw"] = Field("adam", description="kind of optimiser")
     weight_decay: float = Field(0.0, ge=0, le=10, description="shrinkage of the weights")
     patience: int = Field(40, ge=1, description="epochs without a better validation loss to stop")
@@ -134,6 +138,8 @@ class Trainer:
         self, model: nn.Module, optimizer: torch.optim.Optimizer, data: TrainingData, state: Fitted
     ) -> None:
         started = time.perf_counter()
+        for group in optimizer.param_groups:
+            group["lr"] = self._learning_rate(state.epochs)
         losses = [
             self._step(model, optimizer, step, data, state.epochs + 1)
             for step in self._steps(data, state.epochs, getattr(model, "n_turns", 1))
@@ -176,6 +182,13 @@ class Trainer:
                 f"the loss became {loss} in epoch {epoch}; lower --learning-rate "
                 f"(now {self.config.learning_rate:g}) and check the values for outliers"
             )
+
+    def _learning_rate(self, epoch: int) -> float:
+        """It follows from the epoch alone, so that a resumed fit goes on as it would have."""
+        c = self.config
+        if c.schedule == "constant":
+            return c.learning_rate
+        return c.learning_rate * 0.5 * (1 + math.cos(math.pi * epoch / c.epochs))
 
     def _optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
         kind = torch.optim.AdamW if self.config.optimizer == "adamw" else torch.optim.Adam
