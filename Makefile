@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 EXTRAS ?= test
 export OMP_WAIT_POLICY = PASSIVE
 
-.PHONY: demo test test-all lint format clean
+.PHONY: demo test test-all lint format docs clean
 
 demo: $(VENV)/installed
 	$(BIN)/corginet demo --out demo
@@ -17,13 +17,17 @@ test-all: test
 	$(BIN)/python -m pytest -n 2 -m "slow or browser or cluster"
 
 lint: $(VENV)/installed-$(EXTRAS)
-	$(BIN)/ruff check src tests
-	$(BIN)/ruff format --check src tests
+	$(BIN)/ruff check src tests docs
+	$(BIN)/ruff format --check src tests docs
 	$(BIN)/mypy
 
 format: $(VENV)/installed-$(EXTRAS)
-	$(BIN)/ruff check --fix src tests
-	$(BIN)/ruff format src tests
+	$(BIN)/ruff check --fix src tests docs
+	$(BIN)/ruff format src tests docs
+
+# the pages of results, from the rows in docs/results
+docs: $(VENV)/installed
+	$(BIN)/python docs/make_results.py
 
 # torch first: on Linux its default wheel brings gigabytes of GPU libraries; the pin is satisfied
 # by a CPU build where the machine offers one

@@ -18,6 +18,7 @@ from corginet.estimator import Estimator
 from corginet.models.calibration import fit_calibration
 from corginet.models.ensemble import Ensemble
 from corginet.models.residuals import ResidualValues
+from corginet.nn.alike import AlikeTexts
 from corginet.nn.components import NAME, TextComponents
 from corginet.nn.content import Content
 from corginet.nn.conv_taste import DAMPING, Direction, TasteConv
@@ -91,6 +92,35 @@ def test_taste_messages_equal_their_loop() -> None:
     ]
     for a, b in zip(*grads, strict=True):
         assert torch.allclose(a, b, atol=1e-10)
+
+
+def test_alike_texts_are_heard_as_in_a_loop() -> None:
+    """Two neighbours per item, of five; one item has no text, and one neighbour no edges."""
+    torch.manual_seed(2)
+    vectors = torch.randn(N_ITEMS, 3, dtype=torch.float64)
+    vectors[2] = 0
+    content = replace(text_content(TEXTS[:N_ITEMS], Stems(TEXTS)), summaries={"average": vectors})
+    graph = a_graph()
+    graph = graph.keep(graph.items != 4)
+    alike = AlikeTexts(3, 2, 2, "average").double()
+    nn.init.normal_(alike.hear[1].weight)  # type: ignore[arg-type]
+    states = torch.randn(N_USERS + N_ITEMS, 3, dtype=torch.float64)
+    alike.start(graph, content)
+    assert torch.equal(alike(0, states, N_USERS)[N_USERS:], states[N_USERS:].relu())
+    found = alike(1, states, N_USERS)
+    assert torch.equal(found[:N_USERS], states[:N_USERS])
+    unit = vectors / vectors.norm(dim=1, keepdim=True)
+    items = states[N_USERS:]
+    for m in range(N_ITEMS):
+        others = [j for j in range(N_ITEMS) if j not in (m, 2)]
+        others = sorted(others, key=lambda j: -float(unit[m] @ unit[j]))[:2] if m != 2 else []
+        degrees = {j: int((graph.items == j).sum()) for j in others}
+        kernel = {j: torch.exp(8 * (unit[m] @ unit[j] - 1)) for j in others}
+        w = {j: kernel[j] * degrees[j] / (degrees[j] + 5) for j in others}
+        heard = sum((w[j] * items[j] for j in others), torch.zeros_like(items[m]))
+        mean = heard / max(1e-9, float(sum(w.values())))
+        expected = torch.relu(items[m] + alike.hear[1](mean))
+        assert torch.allclose(found[N_USERS + m], expected, atol=1e-10)
 
 
 @pytest.mark.parametrize("task", [RATING, BINARY], ids=["rating", "binary"])

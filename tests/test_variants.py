@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from corginet.config import override
+from corginet.config import merge, override, read_toml, validate
 from corginet.errors import UserError
 from corginet.experiment.contenders import Contender
 from corginet.experiment.variants import read_variants
 from corginet.experiment.verdict import with_controls
-from corginet.recipes import recipe
+from corginet.recipes import RunConfig, recipe
 from test_cli import FAST, TEXTLESS, call
 
 
@@ -25,6 +26,21 @@ def test_a_part_is_exchanged_by_its_kind() -> None:
         override(recipe("gcn").config, {"heads": 2})
     with pytest.raises(UserError, match="no_such"):
         override(recipe("gcn").config, {"conv": "no_such"})
+
+
+def test_a_config_file_exchanges_a_part_too(tmp_path: Path) -> None:
+    base = recipe("corgi-plus").config
+    changes = read_toml_text(tmp_path, '[model.member.conv]\nkind = "gat"\nheads = 2\n')
+    found = validate(RunConfig, merge(base.model_dump(), changes), "the config")
+    assert found.model.member.conv.heads == 2  # type: ignore[union-attr]
+    changes = read_toml_text(tmp_path, "[model.member.conv]\nstate_dropout = 0.3\n")
+    found = validate(RunConfig, merge(base.model_dump(), changes), "the config")
+    assert found.model.member.conv.kind == "taste"  # type: ignore[union-attr]
+
+
+def read_toml_text(folder: Path, text: str) -> dict[str, Any]:
+    (folder / "c.toml").write_text(text)
+    return read_toml(folder / "c.toml")
 
 
 def test_none_is_a_value_where_a_field_may_lack_one() -> None:

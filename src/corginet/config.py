@@ -128,11 +128,13 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def merge(base: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay one tree of settings over another."""
+    """Lay one tree of settings over another; a part of another kind takes the old one's place."""
     out = dict(base)
     for key, value in changes.items():
-        both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping)
-        out[key] = merge(out[key], value) if both else value
+        old: Any = out.get(key)
+        both = isinstance(value, Mapping) and isinstance(old, Mapping)
+        alike = both and value.get("kind", old.get("kind")) == old.get("kind")
+        out[key] = merge(old, value) if alike else value
     return out
 
 

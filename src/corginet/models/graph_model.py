@@ -16,6 +16,7 @@ from corginet.data.task import Task
 from corginet.models.parts import BuildsModel
 from corginet.models.residuals import ResidualValues
 from corginet.models.values import HideValues, ReadValues, ValuesInput
+from corginet.nn.alike import Alike, AlikeConfig
 from corginet.nn.content import Content
 from corginet.nn.conv_gat import GatConfig
 from corginet.nn.conv_linear import GcmcConfig, GinConfig, LightGcnConfig, SageConfig
@@ -75,6 +76,7 @@ class GraphModelConfig(BuildsModel):
     nodes: NodesConfig = NodesConfig()
     conv: ConvConfig = EdgeStateConfig()
     along_edges: AlongEdgesConfig = AlongEdgesConfig()
+    alike: AlikeConfig = AlikeConfig()
     layers: LayersConfig = LayersConfig()
     readout: ReadoutConfig = ReadoutConfig()
 
@@ -102,6 +104,7 @@ class GraphModelConfig(BuildsModel):
             self.nodes.build(self.channels, dims, seed),
             [self.conv.build(self.channels) for _ in range(self.n_layers)],
             self.along_edges.build(dims.get("words", 0), self.channels, self.n_layers),
+            self.alike.build(self.channels, self.n_layers, self.states.summary),
             self.layers.build(self.channels, self.n_layers),
             self.readout.build(self.channels, dims.get("words", 0)),
             self.edge_dropout,
@@ -122,6 +125,7 @@ class GraphModel(nn.Module):
         nodes: Nodes,
         convs: list[nn.Module],
         along_edges: AlongEdges,
+        alike: Alike,
         final: nn.Module,
         readout: Readout,
         edge_dropout: float = 0.0,
@@ -130,7 +134,8 @@ class GraphModel(nn.Module):
         self.task, self.edge_dropout = task, edge_dropout
         self.values, self.states, self.nodes = values, states, nodes
         self.convs = nn.ModuleList(convs)
-        self.along_edges, self.final, self.readout = along_edges, final, readout
+        self.along_edges, self.alike = along_edges, alike
+        self.final, self.readout = final, readout
 
     def forward(
         self, graph: InteractionGraph, pairs: Pairs, content: Content
@@ -153,12 +158,14 @@ class GraphModel(nn.Module):
 
     def _propagate(self, graph: InteractionGraph, content: Content, first_pass: bool) -> Tensor:
         joined, start = self.nodes.join(graph, self.states(graph, content), content)
-        layers: list[Tensor] = [start]
         self.along_edges.start(joined, content.words, first_pass)
+        self.alike.start(joined, content)
+        layers: list[Tensor] = [self.alike(0, start, joined.n_users)]
         for layer, conv in enumerate(self.convs):
             states = layers[-1]
             content_at = self.along_edges.at(layer, states[: joined.n_users])
-            layers.append(conv(joined, states, content_at))
+            new = conv(joined, states, content_at)
+            layers.append(self.alike(layer + 1, new, joined.n_users))
         return self.nodes.leave(graph, self.final(layers))
 
     def _dropped(self, graph: InteractionGraph) -> InteractionGraph:
