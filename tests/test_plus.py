@@ -17,8 +17,8 @@ from corginet.data.task import Task
 from corginet.estimator import Estimator
 from corginet.models.calibration import fit_calibration
 from corginet.models.ensemble import Ensemble
-from corginet.models.residuals import ResidualValues
-from corginet.nn.alike import AlikeTexts
+from corginet.models.residuals import ReadingResiduals, ResidualValues
+from corginet.nn.alike import FAINT, text_means
 from corginet.nn.components import NAME, TextComponents
 from corginet.nn.content import Content
 from corginet.nn.conv_taste import DAMPING, Direction, TasteConv
@@ -26,6 +26,7 @@ from corginet.nn.readout import Pairs
 from corginet.nn.words import Words
 from corginet.text.stems import Stems
 from corginet.training.observation import ObservationConfig
+from corginet.world import no_content
 
 RATING, BINARY = Task(kind="rating", low=1, high=5), Task(kind="binary", low=0, high=1)
 N_USERS, N_ITEMS = 6, 5
@@ -94,42 +95,35 @@ def test_taste_messages_equal_their_loop() -> None:
         assert torch.allclose(a, b, atol=1e-10)
 
 
-def test_alike_texts_are_heard_as_in_a_loop() -> None:
+def test_means_over_alike_texts_equal_their_loop() -> None:
     """Two neighbours per item, of five; one item has no text, and one neighbour no edges."""
     torch.manual_seed(2)
     vectors = torch.randn(N_ITEMS, 3, dtype=torch.float64)
     vectors[2] = 0
-    content = replace(text_content(TEXTS[:N_ITEMS], Stems(TEXTS)), summaries={"average": vectors})
+    content = replace(no_content(N_ITEMS), summaries={"average": vectors})
     graph = a_graph()
     graph = graph.keep(graph.items != 4)
-    alike = AlikeTexts(3, 2, 2, "average").double()
-    nn.init.normal_(alike.hear[1].weight)  # type: ignore[arg-type]
-    states = torch.randn(N_USERS + N_ITEMS, 3, dtype=torch.float64)
-    alike.start(graph, content)
-    assert torch.equal(alike(0, states, N_USERS)[N_USERS:], states[N_USERS:].relu())
-    found = alike(1, states, N_USERS)
-    assert torch.equal(found[:N_USERS], states[:N_USERS])
+    numbers = torch.randn(N_ITEMS, dtype=torch.float64)
+    found = text_means(numbers, graph, content, "average", 2)
     unit = vectors / vectors.norm(dim=1, keepdim=True)
-    items = states[N_USERS:]
     for m in range(N_ITEMS):
         others = [j for j in range(N_ITEMS) if j not in (m, 2)]
         others = sorted(others, key=lambda j: -float(unit[m] @ unit[j]))[:2] if m != 2 else []
         degrees = {j: int((graph.items == j).sum()) for j in others}
-        kernel = {j: torch.exp(8 * (unit[m] @ unit[j] - 1)) for j in others}
+        kernel = {j: float(torch.exp(8 * (unit[m] @ unit[j] - 1))) for j in others}
         w = {j: kernel[j] * degrees[j] / (degrees[j] + 5) for j in others}
-        heard = sum((w[j] * items[j] for j in others), torch.zeros_like(items[m]))
-        mean = heard / max(1e-9, float(sum(w.values())))
-        expected = torch.relu(items[m] + alike.hear[1](mean))
-        assert torch.allclose(found[N_USERS + m], expected, atol=1e-10)
+        expected = sum(w[j] * float(numbers[j]) for j in others) / max(FAINT, sum(w.values()))
+        assert float(found[m]) == pytest.approx(expected, abs=1e-10)
 
 
 @pytest.mark.parametrize("task", [RATING, BINARY], ids=["rating", "binary"])
 def test_outputs_start_from_biases_of_what_is_observed(task: Task) -> None:
     values, graph = ResidualValues(task).double(), a_graph(binary=task.binary)
-    seen = values(graph)
+    content = no_content(N_ITEMS)
+    seen = values(graph, content)
     assert float(seen.values.square().mean()) == pytest.approx(1)
     assert seen.statistics is not None and seen.statistics.shape == (N_USERS + N_ITEMS, 5)
-    raw = values.output(torch.zeros(30, dtype=torch.float64), graph, all_pairs())
+    raw = values.output(torch.zeros(30, dtype=torch.float64), graph, all_pairs(), content)
     assert raw.shape == (30,) and raw.isfinite().all() and raw.std() > 0
     raw.sum().backward()
     assert values.log_dampings.grad is not None and values.log_dampings.grad.abs().sum() > 0
@@ -137,10 +131,31 @@ def test_outputs_start_from_biases_of_what_is_observed(task: Task) -> None:
 
 def test_without_edges_the_output_is_the_middle() -> None:
     graph = a_graph().keep(torch.zeros(17, dtype=torch.bool))
-    values = ResidualValues(RATING).double()
-    raw = values.output(torch.zeros(30, dtype=torch.float64), graph, all_pairs())
+    values, content = ResidualValues(RATING).double(), no_content(N_ITEMS)
+    raw = values.output(torch.zeros(30, dtype=torch.float64), graph, all_pairs(), content)
     assert torch.allclose(raw, torch.full_like(raw, 3.0))
-    assert values(graph).statistics.isfinite().all()
+    assert values(graph, content).statistics.isfinite().all()
+
+
+def test_biases_lean_on_alike_texts_where_values_are_few() -> None:
+    """Item 0 is new and reads like item 1; its own bias is what item 1's says."""
+    vectors = torch.eye(N_ITEMS, dtype=torch.float64)
+    vectors[0] = vectors[1] + 0.01
+    content = replace(no_content(N_ITEMS), summaries={"average": vectors})
+    graph = a_graph()
+    new = graph.keep(graph.items != 0)
+    plain, reading = ResidualValues(RATING).double(), ReadingResiduals(RATING, "average").double()
+    asked = Pairs(torch.tensor([2, 2]), torch.tensor([0, 1]))
+    zero = torch.zeros(2, dtype=torch.float64)
+    before, after = (v.output(zero, new, asked, content).detach() for v in (plain, reading))
+    bias = plain._biases(new, content).items.detach()
+    assert float(bias[0]) == 0 and float(bias[1].abs()) > 0.05
+    assert float(after[0] - before[0]) == pytest.approx(float(bias[1]), rel=1e-2)
+    assert abs(float(after[1] - before[1])) < abs(float(after[0] - before[0]))
+    # an item takes no part in its own mean
+    for m in range(N_ITEMS):
+        alone = torch.zeros(N_ITEMS, dtype=torch.float64).index_fill(0, torch.tensor([m]), 1.0)
+        assert float(text_means(alone, graph, content, "average", 3)[m]) == 0
 
 
 def test_components_are_the_same_for_a_text_wherever_it_stands() -> None:
@@ -251,6 +266,11 @@ def test_a_network_without_its_parts_is_the_bias_model() -> None:
     pairs, graph = e._part(1)[0], e.training_graph()
     with torch.no_grad():
         raw = member(graph, pairs, e.model.read(e.content()))  # type: ignore[operator]
-        expected = member.values.output(torch.zeros(len(raw)), graph, pairs)
+        expected = member.values.output(
+            torch.zeros(len(raw)),
+            graph,
+            pairs,
+            e.model.read(e.content()),  # type: ignore[operator]
+        )
     assert torch.allclose(raw, expected)
     assert replace(graph, statistics=None).statistics is None

@@ -111,13 +111,13 @@ _INITIAL: dict[str, tuple[str, str, dict[str, Any]]] = {
 _row(
     "corgi-plus",
     "",
-    "beyond the paper: residuals of biases, liked neighbours, text components, an ensemble",
+    "beyond the paper: biases that read, liked neighbours, text components, an ensemble",
     model={
         "kind": "ensemble",
         "member": {
             "channels": 32,
             "n_layers": 2,
-            "values": "residuals",
+            "values": "reading_residuals",
             "states": {"states": "statistics", "summary": "components", "summary_dropout": 0.3},
             "conv": {"kind": "taste", "state_dropout": 0.1},
             "readout": {"hidden": 64, "product": True, "start": "zero"},

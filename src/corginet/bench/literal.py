@@ -50,7 +50,7 @@ def literal_forward(
     model: GraphModel, graph: InteractionGraph, pairs: Pairs, content: Content, rate: float
 ) -> Tensor:
     """One forward pass of CoRGi with the given model's weights; dropout on messages, readout."""
-    observed, graph = graph, model.values(graph)
+    observed, graph = graph, model.values(graph, content)
     states = model.states(graph, content)
     along = model.along_edges
     assert isinstance(along, AttentionAlongEdges)
@@ -68,7 +68,7 @@ def literal_forward(
     hidden = hidden + readout.from_item(states[graph.n_users + pairs.items])
     hidden = torch.nn.functional.dropout(hidden.relu(), rate, rate > 0)
     raw = hidden @ readout.weight + readout.bias
-    return model.values.output(raw, observed, pairs)
+    return model.values.output(raw, observed, pairs, content)
 
 
 def _literal_conv(

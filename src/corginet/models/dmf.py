@@ -81,7 +81,7 @@ class DeepFactors(nn.Module):
         levels = self.user_level(p)[pairs.users] + self.item_level(q)[pairs.items]
         p, q = p.index_select(0, pairs.users), q.index_select(0, pairs.items)
         raw = self.scale * cosine_similarity(p, q) + levels[:, 0]
-        return self.values.output(raw, graph, pairs)
+        return self.values.output(raw, graph, pairs, content)
 
 
 class Tower(nn.Module):

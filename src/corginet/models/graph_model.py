@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Literal
 
 import torch
@@ -14,9 +14,8 @@ from corginet.config import searched_among
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.parts import BuildsModel
-from corginet.models.residuals import ResidualValues
+from corginet.models.residuals import ReadingResiduals, ResidualValues
 from corginet.models.values import HideValues, ReadValues, ValuesInput
-from corginet.nn.alike import Alike, AlikeConfig
 from corginet.nn.content import Content
 from corginet.nn.conv_gat import GatConfig
 from corginet.nn.conv_linear import GcmcConfig, GinConfig, LightGcnConfig, SageConfig
@@ -41,11 +40,15 @@ ConvConfig = Annotated[
 ]
 
 
-VALUES: dict[ValuesInput, type[ReadValues | HideValues | ResidualValues]] = {
-    "read": ReadValues,
-    "hidden": HideValues,
-    "residuals": ResidualValues,
-}
+Values = ReadValues | HideValues | ResidualValues
+
+
+def build_values(kind: ValuesInput, task: Task, summary: str | None) -> Values:
+    """How values enter; without a text to lean on, residuals are plain ones."""
+    if kind == "reading_residuals" and summary not in (None, "bow"):
+        return ReadingResiduals(task, str(summary))
+    kinds: dict[str, Callable[[Task], Values]] = {"read": ReadValues, "hidden": HideValues}
+    return kinds.get(kind, ResidualValues)(task)
 
 
 class GraphModelConfig(BuildsModel):
@@ -70,13 +73,13 @@ class GraphModelConfig(BuildsModel):
     values: ValuesInput = Field(
         "read",
         description="observed values as an input: read; hidden; or residuals, what biases leave "
-        "of them, which outputs are then laid over",
+        "of them, which outputs are then laid over; or reading_residuals, with biases that lean on "
+        "alike texts",
     )
     states: StatesConfig = StatesConfig()
     nodes: NodesConfig = NodesConfig()
     conv: ConvConfig = EdgeStateConfig()
     along_edges: AlongEdgesConfig = AlongEdgesConfig()
-    alike: AlikeConfig = AlikeConfig()
     layers: LayersConfig = LayersConfig()
     readout: ReadoutConfig = ReadoutConfig()
 
@@ -99,12 +102,11 @@ class GraphModelConfig(BuildsModel):
         """dims holds the width of the words and of each summary."""
         return GraphModel(
             task,
-            VALUES[self.values](task),
+            build_values(self.values, task, self.states.summary),
             self.states.build(n_users, n_items, self.channels, dims, seed),
             self.nodes.build(self.channels, dims, seed),
             [self.conv.build(self.channels) for _ in range(self.n_layers)],
             self.along_edges.build(dims.get("words", 0), self.channels, self.n_layers),
-            self.alike.build(self.channels, self.n_layers, self.states.summary),
             self.layers.build(self.channels, self.n_layers),
             self.readout.build(self.channels, dims.get("words", 0)),
             self.edge_dropout,
@@ -120,12 +122,11 @@ class GraphModel(nn.Module):
     def __init__(
         self,
         task: Task,
-        values: ReadValues | HideValues | ResidualValues,
+        values: Values,
         states: nn.Module,
         nodes: Nodes,
         convs: list[nn.Module],
         along_edges: AlongEdges,
-        alike: Alike,
         final: nn.Module,
         readout: Readout,
         edge_dropout: float = 0.0,
@@ -134,8 +135,7 @@ class GraphModel(nn.Module):
         self.task, self.edge_dropout = task, edge_dropout
         self.values, self.states, self.nodes = values, states, nodes
         self.convs = nn.ModuleList(convs)
-        self.along_edges, self.alike = along_edges, alike
-        self.final, self.readout = final, readout
+        self.along_edges, self.final, self.readout = along_edges, final, readout
 
     def forward(
         self, graph: InteractionGraph, pairs: Pairs, content: Content
@@ -143,13 +143,13 @@ class GraphModel(nn.Module):
         """Raw outputs: logits, or values before they are clipped to their bounds."""
         states = self.node_states(graph, content)
         raw: Tensor = self.readout(graph, states, pairs, content)
-        return self.values.output(raw, graph, pairs)
+        return self.values.output(raw, graph, pairs, content)
 
     def node_states(
         self, graph: InteractionGraph, content: Content
     ) -> Float[Tensor, "node channel"]:
         """Final states of all users and items."""
-        graph = self._dropped(self.values(graph))
+        graph = self._dropped(self.values(graph, content))
         if self.along_edges.n_passes == 2 and (graph.key is None or not self.training):
             with torch.no_grad():
                 self._propagate(graph, content, first_pass=True)
@@ -159,13 +159,11 @@ class GraphModel(nn.Module):
     def _propagate(self, graph: InteractionGraph, content: Content, first_pass: bool) -> Tensor:
         joined, start = self.nodes.join(graph, self.states(graph, content), content)
         self.along_edges.start(joined, content.words, first_pass)
-        self.alike.start(joined, content)
-        layers: list[Tensor] = [self.alike(0, start, joined.n_users)]
+        layers: list[Tensor] = [start]
         for layer, conv in enumerate(self.convs):
             states = layers[-1]
             content_at = self.along_edges.at(layer, states[: joined.n_users])
-            new = conv(joined, states, content_at)
-            layers.append(self.alike(layer + 1, new, joined.n_users))
+            layers.append(conv(joined, states, content_at))
         return self.nodes.leave(graph, self.final(layers))
 
     def _dropped(self, graph: InteractionGraph) -> InteractionGraph:

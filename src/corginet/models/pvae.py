@@ -74,7 +74,7 @@ class PartialVae(nn.Module):
         self.divergence = per_user.sum() / max(1, len(pairs.users))
         noise = torch.randn_like(mean) * (0.5 * log_variance).exp() if self.training else 0.0
         raw = self.decoder(mean + noise, graph, pairs)
-        return self.values.output(raw, graph, pairs)
+        return self.values.output(raw, graph, pairs, content)
 
     def penalty(self) -> Tensor:
         """Added to the training loss of the last call."""

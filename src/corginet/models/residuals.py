@@ -11,11 +11,14 @@ from torch import Tensor, nn
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.biases import Biases, damped_biases
+from corginet.nn.alike import text_means
+from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 
 ROUNDS = 4  # of setting biases in turn, in every step
 DAMPING = 5.0  # of both sides' biases at the start; learned from there
 PRIOR = 3.0  # values of usual spread that every node's own spread starts from
+N_ALIKE = 50  # items whose biases an item leans on
 SURE = 0.02  # a probability that biases alone may state, and one minus it
 
 
@@ -36,9 +39,9 @@ class ResidualValues(nn.Module):
         self.shift = nn.Parameter(torch.zeros(()))
 
     @torch.no_grad()
-    def forward(self, graph: InteractionGraph) -> InteractionGraph:
+    def forward(self, graph: InteractionGraph, content: Content) -> InteractionGraph:
         """The graph that the network reads. The dampings learn from `output` alone."""
-        biases = self._biases(graph)
+        biases = self._biases(graph, content)
         rest = graph.values - biases.of(graph.users, graph.items)
         spread = self._spread(rest)
         rest = rest / spread
@@ -46,10 +49,10 @@ class ResidualValues(nn.Module):
         return graph.with_values(rest, statistics)
 
     def output(
-        self, raw: Float[Tensor, " pair"], graph: InteractionGraph, pairs: Pairs
+        self, raw: Float[Tensor, " pair"], graph: InteractionGraph, pairs: Pairs, content: Content
     ) -> Float[Tensor, " pair"]:
         """The network's output laid over what biases say of the pair."""
-        biases = self._biases(graph)
+        biases = self._biases(graph, content)
         expected = biases.of(pairs.users, pairs.items)
         if self.task.binary:
             logits = torch.logit(expected.clamp(SURE, 1 - SURE))
@@ -58,7 +61,7 @@ class ResidualValues(nn.Module):
         by_biases = self.trust * (expected - biases.mean) + biases.mean
         return by_biases + spread * (self.shift + raw)
 
-    def _biases(self, graph: InteractionGraph) -> Biases:
+    def _biases(self, graph: InteractionGraph, content: Content) -> Biases:
         if not len(graph):
             none = self.log_dampings.new_zeros(graph.n_nodes)
             mean = torch.as_tensor(self.centre).to(none)
@@ -88,3 +91,25 @@ class ResidualValues(nn.Module):
             (degrees + 1).rsqrt(),
         )
         return torch.stack(columns, dim=1)
+
+
+class ReadingResiduals(ResidualValues):
+    """The same with items' biases that lean on those of items with alike texts.
+
+    b_m + lean * damping / (d_m + damping) * mean over j of w_mj b_j, `lean` learned, w_mj by the
+    likeness of texts: what an item's own d_m values have not told yet, texts tell. No item takes
+    part in its own mean, so nothing can be learned by heart: a hidden item stands in training
+    where a new one stands later.
+    """
+
+    def __init__(self, task: Task, summary: str) -> None:
+        super().__init__(task)
+        self.summary = summary
+        self.lean = nn.Parameter(torch.ones(()))
+
+    def _biases(self, graph: InteractionGraph, content: Content) -> Biases:
+        own = super()._biases(graph, content)
+        told = text_means(own.items, graph, content, self.summary, N_ALIKE)
+        damping = self.log_dampings[1].exp()
+        open_part = damping / (graph.degrees[graph.n_users :] + damping)
+        return own._replace(items=own.items + self.lean * open_part * told)

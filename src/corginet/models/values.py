@@ -11,9 +11,10 @@ from torch.nn.functional import binary_cross_entropy_with_logits, mse_loss
 
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
+from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 
-ValuesInput = Literal["read", "hidden", "residuals"]
+ValuesInput = Literal["read", "hidden", "residuals", "reading_residuals"]
 
 
 class PlainOutput(nn.Module):
@@ -26,7 +27,7 @@ class PlainOutput(nn.Module):
         raise NotImplementedError
 
     def output(
-        self, raw: Float[Tensor, " pair"], graph: InteractionGraph, pairs: Pairs
+        self, raw: Float[Tensor, " pair"], graph: InteractionGraph, pairs: Pairs, content: Content
     ) -> Float[Tensor, " pair"]:
         return self.offset(graph) + (1.0 if self.task.binary else self.task.scale) * raw
 
@@ -42,7 +43,7 @@ class ReadValues(PlainOutput):
         self.task = task
         self.centre = (task.low + task.high) / 2
 
-    def forward(self, graph: InteractionGraph) -> InteractionGraph:
+    def forward(self, graph: InteractionGraph, content: Content) -> InteractionGraph:
         return graph.with_values((graph.values - self.centre) / self.task.scale)
 
     def offset(self, graph: InteractionGraph) -> Float[Tensor, ""]:
@@ -61,7 +62,7 @@ class HideValues(PlainOutput):
         self.task = task
         self.centre = (task.low + task.high) / 2
 
-    def forward(self, graph: InteractionGraph) -> InteractionGraph:
+    def forward(self, graph: InteractionGraph, content: Content) -> InteractionGraph:
         return graph.with_values(torch.zeros_like(graph.values))
 
     def offset(self, graph: InteractionGraph) -> Float[Tensor, ""]:
