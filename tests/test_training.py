@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ from corginet.errors import UserError
 from corginet.estimator import Estimator
 from corginet.models.values import loss_of
 from corginet.training.observation import BatchConfig, Folds, HiddenShare, Shared
-from corginet.training.trainer import Interrupted, Trainer, validation_loss
+from corginet.training.trainer import Interrupted, Progress, Trainer, validation_loss
 
 SMALL = {"channels": 8, "hidden": 9, "encoder": "hashed:16", "epochs": 6, "precision": "fp32"}
 
@@ -52,18 +53,31 @@ def test_two_steps_are_two_manual_steps(dataset: Dataset) -> None:
     assert any(all(torch.equal(found[k], s[k]) for k in found) for s in states)
 
 
-@pytest.mark.parametrize("name", ["corgi-dp", "corgi-dp-cached"])
+@pytest.mark.parametrize("name", ["corgi-dp", "corgi-dp-cached", "corgi-plus"])
 def test_resumed_is_bit_equal(dataset: Dataset, tmp_path: Path, name: str) -> None:
-    whole = Estimator(name, **{**SMALL, "epochs": 9, "patience": 100}).fit(dataset)
+    """In the middle of the checkpoints' rhythm too: what is lost is trained again, alike."""
+    more = {"members": 2} if name == "corgi-plus" else {}
+    settings = {**SMALL, "epochs": 9, "patience": 100, **more}
+    whole = Estimator(name, **settings).fit(dataset)
     path = tmp_path / "checkpoint.safetensors"
-    part = Estimator(name, **{**SMALL, "epochs": 5, "patience": 100, "checkpoint_every": 5})
-    part.fit(dataset, checkpoint=path)
-    rest = Estimator(name, **{**SMALL, "epochs": 9, "patience": 100})
+    part = Estimator(name, **{**settings, "checkpoint_every": 5})
+    part.on_epoch = _stop_after(7)
+    with pytest.raises(RuntimeError, match="pulled the plug"):
+        part.fit(dataset, checkpoint=path)
+    rest = Estimator(name, **settings)
     rest.fit(dataset, checkpoint=path)
     losses = [[row["train_loss"] for row in e.fitted.history] for e in (whole, rest)]
     assert losses[0] == losses[1]
     for key, value in whole.model.state_dict().items():
         assert torch.equal(value, rest.model.state_dict()[key])
+
+
+def _stop_after(epoch: int) -> Callable[[Progress], None]:
+    def listen(progress: Progress) -> None:
+        if progress.epoch == epoch:
+            raise RuntimeError("pulled the plug")
+
+    return listen
 
 
 def test_a_checkpoint_of_other_data_is_refused(dataset: Dataset, tmp_path: Path) -> None:
@@ -83,6 +97,19 @@ def test_ctrl_c_writes_a_checkpoint(dataset: Dataset, tmp_path: Path) -> None:
     with pytest.raises(Interrupted, match="stopped after epoch 4"):
         e.fit(dataset, checkpoint=path)
     assert path.exists()
+
+
+def test_a_falling_step_size_follows_from_the_epoch(dataset: Dataset) -> None:
+    settings = {"channels": 8, "epochs": 8, "patience": 100}
+    falling = Estimator("gcn", **settings, schedule="cosine")
+    trainer = Trainer(
+        falling.config.training, falling.config.observation, falling.config.batches, 0
+    )
+    rates = [trainer._learning_rate(epoch) for epoch in range(9)]
+    assert rates[0] == 0.01 and rates[4] == pytest.approx(0.005) and rates[8] == pytest.approx(0)
+    assert rates == sorted(rates, reverse=True)
+    constant = Estimator("gcn", **settings).fit(dataset)
+    assert falling.fit(dataset).fitted.history[-1] != constant.fitted.history[-1]
 
 
 def test_early_stopping_restores_the_best(dataset: Dataset) -> None:

@@ -17,9 +17,8 @@ from corginet.config import DEFAULT_RECIPE, merge, override, validate
 from corginet.data.dataset import Dataset, read_texts
 from corginet.data.graph import InteractionGraph
 from corginet.data.ratings import Ratings
-from corginet.data.readers import Source, name_of, read_table
+from corginet.data.readers import Source, read_pairs
 from corginet.data.splits import TEST, TRAIN, VALIDATION, Split, make_split
-from corginet.data.vocabulary import as_text
 from corginet.errors import UserError
 from corginet.models.ensemble import Ensemble
 from corginet.models.values import to_values
@@ -211,15 +210,7 @@ class Estimator:
         """
         import polars as pl
 
-        frame = read_table(pairs, ["user", "item"], columns)
-        users, items_asked = as_text(frame["user"]), as_text(frame["item"])
-        for name, column in (("user", users), ("item", items_asked)):
-            if column.null_count():
-                row = int(column.is_null().arg_max() or 0) + 1
-                raise UserError(
-                    f"{name_of(pairs)}: column '{name}' has {column.null_count()} empty cells "
-                    f"(first in row {row}); fill them"
-                )
+        users, items_asked = read_pairs(pairs, columns)
         known = None if history is None else self._read_history(history, columns)
         texts = None if items is None else read_texts(items, columns, "allow")
         values, graph, rows = self._predict_ids(users, items_asked, known, texts)

@@ -174,4 +174,7 @@ def check_has_texts(items: Path | None, recipes: Sequence[str]) -> None:
 
     reading = [name for name in recipes if recipe(name).reads_text]
     if items is None and reading:
-        raise UserError(f"recipe '{reading[0]}' reads texts; name an item table after the ratings")
+        raise UserError(
+            f"recipe '{reading[0]}' reads texts; name an item table after the ratings, or leave "
+            "that recipe out"
+        )

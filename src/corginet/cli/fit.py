@@ -68,7 +68,10 @@ def fit(
 
     estimator = Estimator(settings.pop("recipe", recipe), settings, **changes)
     if items is None and find_recipe(estimator.config.recipe).reads_text:
-        raise UserError(f"recipe '{recipe}' reads texts; name an item table after the ratings")
+        raise UserError(
+            f"recipe '{estimator.config.recipe}' reads texts; name an item table after the "
+            "ratings, or choose a recipe that reads none, for instance --recipe mf"
+        )
     dataset = (reading or Reading()).read(ratings, items)
     checkpoint = out.with_name(out.name + ".checkpoint.safetensors")
     if not resume:

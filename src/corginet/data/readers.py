@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corginet.errors import UserError, did_you_mean
+from corginet.data.vocabulary import as_text
+from corginet.errors import UserError, did_you_mean, plural
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,6 +40,22 @@ def read_table(
     names = [c.rstrip("?") for c in wanted]
     present = [c for c in names if renames.get(c, c) in frame.columns]
     return frame.select(pl.col(renames.get(c, c)).alias(c) for c in present)
+
+
+def read_pairs(
+    source: Source, columns: Mapping[str, str] | None = None
+) -> tuple[pl.Series, pl.Series]:
+    """The users and items of a table of pairs, as ids without gaps."""
+    frame = read_table(source, ["user", "item"], columns)
+    for name in ("user", "item"):
+        gaps = frame[name].null_count()
+        if gaps:
+            row = int(frame[name].is_null().arg_max() or 0) + 1
+            raise UserError(
+                f"{name_of(source)}: column '{name}' has {plural(gaps, 'empty cell')} "
+                f"(first in row {row}); fill them"
+            )
+    return as_text(frame["user"]), as_text(frame["item"])
 
 
 def name_of(source: Source) -> str:
