@@ -54,7 +54,7 @@ def demo(*, out: Path = Path("demo"), seed: int = 0, json: bool = False) -> None
             done.append(row.label)
             bar(len(done), len(ROWS), f"done: {row.label}")
 
-        bar(0, len(ROWS), "training seven models")
+        bar(0, len(ROWS), f"training {len(ROWS)} models")
         data, outcomes = run_synthetic(Path(folder), seed=seed, tell=tell)
         figures = save_figures(data, outcomes, out)
     result = {

@@ -36,6 +36,7 @@ SETTINGS: dict[str, Any] = {
     "learning_rate": 0.01,
     "dropout": 0.0,
 }
+READING: dict[str, Any] = {"values": "hidden", "states": "trainable", "score": None}
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,15 @@ ROWS = (
     ),
     Row(
         "corgi_read",
-        "CoRGi, reading at the readout alone",
+        "CoRGi, dot-product at the readout alone",
         "corgi-read",
-        {"values": "hidden", "states": "trainable", "score": None},
+        READING | {"hidden_share": 0.5, "learning_rate": 0.02},
+    ),
+    Row(
+        "corgi_read_dynamic",
+        "CoRGi, dynamic at the readout alone",
+        "corgi-read",
+        READING | {"pair_score": "dynamic"},
     ),
     Row("gcn_labels", "GCN, edge values are an input", "gcn", {"states": "trainable"}),
 )
