@@ -2,8 +2,8 @@
 
     make docs
 
-`docs/results/*.jsonl` are journals of `corginet compare`, `docs/results/paper/*/*.json` tables of
-`corginet paper`, as those commands left them. Nothing here is measured or typed by hand.
+`docs/results/*.jsonl` are the rows that `corginet compare --json` printed, one per line, and
+`docs/results/paper/*/*.md` tables that `corginet paper` wrote. No number here is typed by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from corginet.experiment.statistics import holm, mean_and_error, paired_p
 from corginet.experiment.summary import LOWER_IS_BETTER, ranked, values
-from corginet.report.table import Cell, Table
+from corginet.report.table import Cell, Mark, Table
 
 DOCS = Path(__file__).parent
 ROWS = DOCS / "results"
@@ -26,9 +26,9 @@ Rows = list[dict[str, Any]]
 
 
 def read_rows(name: str) -> Rows:
-    """The scored rows of a journal, the last of each cell, in the order they were finished."""
-    lines = [json.loads(line) for line in (ROWS / f"{name}.jsonl").read_text("utf-8").splitlines()]
-    return list({row["cell"]: row for row in lines if "test" in row}.values())
+    """The rows of one comparison."""
+    lines = (ROWS / f"{name}.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
 
 
 def comparison(rows: Rows, title: str, metric: str, against: str, few: bool = True) -> Table:
@@ -40,10 +40,11 @@ def comparison(rows: Rows, title: str, metric: str, against: str, few: bool = Tr
     others = [name for name in order if name != against]
     tested = [paired_p(*_paired(of[against], of[name], metric)) for name in others]
     p_values = dict(zip(others, holm(tested), strict=True))
+    marks: dict[str, Mark] = dict(zip(order, ("best", "second"), strict=False))
     body = []
     for name in order:
         found = list(values(of[name], metric).values())
-        cell = Cell(*mean_and_error(found), mark="best" if name == order[0] else "")
+        cell = Cell(*mean_and_error(found), mark=marks.get(name, ""))
         gap = means[name] - means[against] if name != against else None
         p = p_values.get(name)
         line: list[object] = [name, len(found), cell, Cell(gap), "—" if p is None else f"{p:.2g}"]
@@ -51,13 +52,12 @@ def comparison(rows: Rows, title: str, metric: str, against: str, few: bool = Tr
             line += [Cell(_mean(of[name], metric, group)) for group in ("D<=10", "D>10")]
         extra = [_honesty(row) for row in of[name]]
         line.append(Cell(float(np.mean(extra)) if None not in extra else None, digits=3))
-        line.append(Cell(float(np.mean([row["seconds"] for row in of[name]])), digits=0))
         body.append(line)
     way = "lower" if metric in LOWER_IS_BETTER else "higher"
     binary = "ece" in rows[0]["test"]
     columns = ["model", "seeds", f"{metric} ({way} is better)", f"minus {against}", "p"]
     columns += ["D ≤ 10", "D > 10"] if few else []
-    columns += ["calibration error" if binary else "90% interval holds", "seconds"]
+    columns += ["calibration error" if binary else "90% interval holds"]
     return Table(title, columns, body)
 
 
@@ -118,7 +118,7 @@ def paper_page(about: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def pages(names: Sequence[str] = ("results", "paper")) -> dict[Path, str]:
+def pages(names: Sequence[str] = ("results",)) -> dict[Path, str]:
     """Every generated page with its content."""
     makers = {"results": results_page, "paper": paper_page}
     out = {}
