@@ -118,7 +118,7 @@ def paper_page(about: dict[str, Any]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def pages(names: Sequence[str] = ("results",)) -> dict[Path, str]:
+def pages(names: Sequence[str] = ("results", "paper")) -> dict[Path, str]:
     """Every generated page with its content."""
     makers = {"results": results_page, "paper": paper_page}
     out = {}
