@@ -18,7 +18,8 @@ from corginet.estimator import Estimator
 from corginet.models.calibration import fit_calibration
 from corginet.models.ensemble import Ensemble
 from corginet.models.residuals import ReadingResiduals, ResidualValues
-from corginet.nn.alike import FAINT, text_means
+from corginet.nn import alike
+from corginet.nn.alike import FAINT, Source, taste_for, text_means
 from corginet.nn.components import NAME, TextComponents
 from corginet.nn.content import Content
 from corginet.nn.conv_taste import DAMPING, Direction, TasteConv
@@ -30,6 +31,7 @@ from corginet.world import no_content
 
 RATING, BINARY = Task(kind="rating", low=1, high=5), Task(kind="binary", low=0, high=1)
 N_USERS, N_ITEMS = 6, 5
+AVERAGE = Source("average", N_ITEMS, N_USERS)
 TEXTS = ["red cars and red roads", "a blue car", "old roads", "blue and old", "", "new red car"]
 
 
@@ -104,7 +106,7 @@ def test_means_over_alike_texts_equal_their_loop() -> None:
     graph = a_graph()
     graph = graph.keep(graph.items != 4)
     numbers = torch.randn(N_ITEMS, dtype=torch.float64)
-    found = text_means(numbers, graph, content, "average", 2)
+    found = text_means(numbers, graph, content, AVERAGE, 2)
     unit = vectors / vectors.norm(dim=1, keepdim=True)
     for m in range(N_ITEMS):
         others = [j for j in range(N_ITEMS) if j not in (m, 2)]
@@ -114,6 +116,32 @@ def test_means_over_alike_texts_equal_their_loop() -> None:
         w = {j: kernel[j] * degrees[j] / (degrees[j] + 5) for j in others}
         expected = sum(w[j] * float(numbers[j]) for j in others) / max(FAINT, sum(w.values()))
         assert float(found[m]) == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("table", [2**26, 0], ids=["table", "computed"])
+def test_tastes_equal_their_loop(table: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(alike, "TABLE", table)
+    monkeypatch.setattr(alike, "CHUNK", 7)  # in several parts
+    torch.manual_seed(3)
+    vectors = torch.randn(N_ITEMS, 3, dtype=torch.float64)
+    vectors[1] = 0
+    content = replace(no_content(N_ITEMS), summaries={"average": vectors})
+    graph, pairs = a_graph(), all_pairs()
+    graph = graph.keep(graph.users != 3)  # a user without values
+    values = torch.randn(len(graph), dtype=torch.float64)
+    found = taste_for(values, graph, pairs, content, AVERAGE)
+    unit = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-9)
+    k = (6 * (unit @ unit.t() - 1)).exp()
+    k[1], k[:, 1] = 0, 0
+    k.fill_diagonal_(0)
+    usual = float(k.mean(0)[graph.items].sum()) / N_USERS
+    for row, (u, m) in enumerate(zip(*(x.tolist() for x in pairs), strict=True)):
+        mine = torch.nonzero(graph.users == u).flatten()
+        weights = k[m, graph.items[mine]]
+        expected = float(weights @ values[mine]) / (float(weights.sum()) + 2 * usual + FAINT)
+        assert float(found[row]) == pytest.approx(expected, abs=1e-10)
+    none = Pairs(pairs.users[:0], pairs.items[:0])
+    assert len(taste_for(values, graph, none, content, AVERAGE)) == 0
 
 
 @pytest.mark.parametrize("task", [RATING, BINARY], ids=["rating", "binary"])
@@ -144,7 +172,8 @@ def test_biases_lean_on_alike_texts_where_values_are_few() -> None:
     content = replace(no_content(N_ITEMS), summaries={"average": vectors})
     graph = a_graph()
     new = graph.keep(graph.items != 0)
-    plain, reading = ResidualValues(RATING).double(), ReadingResiduals(RATING, "average").double()
+    plain, reading = ResidualValues(RATING).double(), ReadingResiduals(RATING, AVERAGE).double()
+    nn.init.zeros_(reading.taste)
     asked = Pairs(torch.tensor([2, 2]), torch.tensor([0, 1]))
     zero = torch.zeros(2, dtype=torch.float64)
     before, after = (v.output(zero, new, asked, content).detach() for v in (plain, reading))
@@ -155,7 +184,7 @@ def test_biases_lean_on_alike_texts_where_values_are_few() -> None:
     # an item takes no part in its own mean
     for m in range(N_ITEMS):
         alone = torch.zeros(N_ITEMS, dtype=torch.float64).index_fill(0, torch.tensor([m]), 1.0)
-        assert float(text_means(alone, graph, content, "average", 3)[m]) == 0
+        assert float(text_means(alone, graph, content, AVERAGE, 3)[m]) == 0
 
 
 def test_components_are_the_same_for_a_text_wherever_it_stands() -> None:
@@ -215,6 +244,22 @@ def test_the_better_member_is_trusted_more() -> None:
     targets = 3 + good + 0.5 * torch.randn(3000, generator=draw)
     weights, _ = fit_calibration(torch.stack([3 + good, 3 + bad]), targets, RATING)
     assert weights[0] > 0.8 and weights[1] >= 0
+
+
+def test_what_else_is_asked_changes_no_prediction() -> None:
+    """A crowd of new items with alike texts, and of new users, beside the same question."""
+    dataset = Dataset.read(*make_tables(), missing_text="allow")
+    settings = {"channels": 4, "hidden": 5, "encoder": "hashed:8", "precision": "fp32"}
+    e = Estimator("corgi-plus", members=2, epochs=2, **settings).fit(dataset)
+    asked = [("u1", "fresh"), ("u2", "i3"), ("stranger", "i4")]
+    crowd = [(f"new{n}", f"copy{n}") for n in range(80)]
+    found = []
+    for pairs in (asked, asked + crowd):
+        table = pl.DataFrame(pairs, schema=["user", "item"], orient="row")
+        items = table.filter(~pl.col("item").str.starts_with("i"))
+        texts = items.select("item", text=pl.lit("red fast new"))
+        found.append(e.predict(table, items=texts)["prediction"].head(3).to_list())
+    assert found[0] == pytest.approx(found[1], abs=1e-6)
 
 
 def test_an_ensemble_is_the_mean_of_its_members_and_each_learns() -> None:

@@ -16,6 +16,7 @@ from corginet.data.task import Task
 from corginet.models.parts import BuildsModel
 from corginet.models.residuals import ReadingResiduals, ResidualValues
 from corginet.models.values import HideValues, ReadValues, ValuesInput
+from corginet.nn.alike import Source
 from corginet.nn.content import Content
 from corginet.nn.conv_gat import GatConfig
 from corginet.nn.conv_linear import GcmcConfig, GinConfig, LightGcnConfig, SageConfig
@@ -43,10 +44,12 @@ ConvConfig = Annotated[
 Values = ReadValues | HideValues | ResidualValues
 
 
-def build_values(kind: ValuesInput, task: Task, summary: str | None) -> Values:
+def build_values(
+    kind: ValuesInput, task: Task, summary: str | None, n_users: int, n_items: int
+) -> Values:
     """How values enter; without a text to lean on, residuals are plain ones."""
     if kind == "reading_residuals" and summary not in (None, "bow"):
-        return ReadingResiduals(task, str(summary))
+        return ReadingResiduals(task, Source(str(summary), n_items, n_users))
     kinds: dict[str, Callable[[Task], Values]] = {"read": ReadValues, "hidden": HideValues}
     return kinds.get(kind, ResidualValues)(task)
 
@@ -102,7 +105,7 @@ class GraphModelConfig(BuildsModel):
         """dims holds the width of the words and of each summary."""
         return GraphModel(
             task,
-            build_values(self.values, task, self.states.summary),
+            build_values(self.values, task, self.states.summary, n_users, n_items),
             self.states.build(n_users, n_items, self.channels, dims, seed),
             self.nodes.build(self.channels, dims, seed),
             [self.conv.build(self.channels) for _ in range(self.n_layers)],

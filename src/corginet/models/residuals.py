@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.models.biases import Biases, damped_biases
-from corginet.nn.alike import text_means
+from corginet.nn.alike import Source, taste_for, text_means
+from corginet.nn.components import MEANING
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 
@@ -19,6 +20,8 @@ ROUNDS = 4  # of setting biases in turn, in every step
 DAMPING = 5.0  # of both sides' biases at the start; learned from there
 PRIOR = 3.0  # values of usual spread that every node's own spread starts from
 N_ALIKE = 50  # items whose biases an item leans on
+TASTE = 2.0  # at the start, of what a user gave to items with alike texts
+FEW = 10  # observed values from which on an item speaks for itself
 SURE = 0.02  # a probability that biases alone may state, and one minus it
 
 
@@ -53,13 +56,18 @@ class ResidualValues(nn.Module):
     ) -> Float[Tensor, " pair"]:
         """The network's output laid over what biases say of the pair."""
         biases = self._biases(graph, content)
-        expected = biases.of(pairs.users, pairs.items)
+        expected = self._expected(biases, graph, pairs, content)
         if self.task.binary:
             logits = torch.logit(expected.clamp(SURE, 1 - SURE))
             return self.trust * logits + self.shift + raw
         spread = self._spread(graph.values - biases.of(graph.users, graph.items))
         by_biases = self.trust * (expected - biases.mean) + biases.mean
         return by_biases + spread * (self.shift + raw)
+
+    def _expected(
+        self, biases: Biases, graph: InteractionGraph, pairs: Pairs, content: Content
+    ) -> Float[Tensor, " pair"]:
+        return biases.of(pairs.users, pairs.items)
 
     def _biases(self, graph: InteractionGraph, content: Content) -> Biases:
         if not len(graph):
@@ -94,22 +102,45 @@ class ResidualValues(nn.Module):
 
 
 class ReadingResiduals(ResidualValues):
-    """The same with items' biases that lean on those of items with alike texts.
+    """The same, where an item's own values are few, with what texts tell in their place.
 
-    b_m + lean * damping / (d_m + damping) * mean over j of w_mj b_j, `lean` learned, w_mj by the
-    likeness of texts: what an item's own d_m values have not told yet, texts tell. No item takes
-    part in its own mean, so nothing can be learned by heart: a hidden item stands in training
-    where a new one stands later.
+    Its bias leans on those of items with alike texts, and the pair on what its user gave to
+    such items:  b_m + o_m * lean * mean over j of w_mj b_j,  and + o_m * taste * t_um,  with
+    o_m = damping / (d_m + damping), d_m the item's observed values, lean and taste learned.
+    No item takes part in its own means, so nothing can be learned by heart: a hidden item stands
+    in training where a new one stands later.
     """
 
-    def __init__(self, task: Task, summary: str) -> None:
+    def __init__(self, task: Task, source: Source) -> None:
         super().__init__(task)
-        self.summary = summary
+        self.source = source
         self.lean = nn.Parameter(torch.ones(()))
+        self.taste = nn.Parameter(torch.full((), TASTE))
+
+    def _open(self, graph: InteractionGraph) -> Float[Tensor, " item"]:
+        damping = self.log_dampings[1].exp()
+        return damping / (graph.degrees[graph.n_users :] + damping)
 
     def _biases(self, graph: InteractionGraph, content: Content) -> Biases:
         own = super()._biases(graph, content)
-        told = text_means(own.items, graph, content, self.summary, N_ALIKE)
-        damping = self.log_dampings[1].exp()
-        open_part = damping / (graph.degrees[graph.n_users :] + damping)
-        return own._replace(items=own.items + self.lean * open_part * told)
+        told = text_means(own.items, graph, content, self.source, N_ALIKE)
+        return own._replace(items=own.items + self.lean * self._open(graph) * told)
+
+    def _expected(
+        self, biases: Biases, graph: InteractionGraph, pairs: Pairs, content: Content
+    ) -> Float[Tensor, " pair"]:
+        expected = super()._expected(biases, graph, pairs, content)
+        few = torch.nonzero(graph.degrees[graph.n_users + pairs.items] < FEW).flatten()
+        if not len(few) or not len(graph):
+            return expected
+        asked = Pairs(pairs.users[few], pairs.items[few])
+        with torch.no_grad():
+            rest = graph.values - biases.of(graph.users, graph.items)
+            told = taste_for(rest, graph, asked, content, by_meaning(content, self.source))
+        own = self.taste * self._open(graph)[asked.items] * told
+        return expected.index_add(0, few, own.to(expected.dtype))
+
+
+def by_meaning(content: Content, source: Source) -> Source:
+    """Tastes are told by meaning alone, where that is known apart."""
+    return source._replace(summary=MEANING) if MEANING in content.summaries else source

@@ -2,27 +2,45 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from corginet.data.graph import InteractionGraph
 from corginet.nn.content import Content
+from corginet.nn.readout import Pairs
 
 SHARPNESS = 8.0  # of the kernel: texts at a cosine of 0.7 count a tenth of equal ones
+TASTE_SHARPNESS = 6.0  # of the kernel within one user's items, which are fewer
+TABLE = 2**26  # pairs of items up to which all of them are kept
+SAMPLED = 1000  # items that typical likeness is measured on
 DAMPING = 5.0  # observed values at which an item is half heard
 FAINT = 1e-3  # a smaller sum of weights says less than a mean
-CHUNK = 2**24  # cosines held at a time
+CHUNK = 2**20  # cosines held at a time
+
+
+class Source(NamedTuple):
+    """Which whole-text vectors are compared, and how many items and users were fitted.
+
+    What came with a question is likened to those, but says nothing of others: a prediction does
+    not depend on what else is asked.
+    """
+
+    summary: str
+    n_items: int
+    n_users: int
 
 
 def text_means(
     numbers: Float[Tensor, " item"],
     graph: InteractionGraph,
     content: Content,
-    summary: str,
+    source: Source,
     n_alike: int,
 ) -> Float[Tensor, " item"]:
     """Per item, the mean of the numbers of the observed items that read most like it.
@@ -31,7 +49,7 @@ def text_means(
     similar items j other than m, d_j the observed values of j. An item without a text, or like
     nothing observed, gets 0.  Source: kernel regression (Nadaraya, Watson).
     """
-    near = nearest_texts(content, summary, n_alike)
+    near = nearest_texts(content, source, graph.item_rows < source.n_items, n_alike)
     degrees = graph.degrees[graph.n_users :].to(near.weights.dtype)
     weights = near.weights * (degrees / (degrees + DAMPING))[near.others]
     sums = (weights * numbers.take(near.others)).sum(1)
@@ -47,31 +65,121 @@ class Nearest(NamedTuple):
     weights: Float[Tensor, "present other"]
 
 
-_found: WeakKeyDictionary[Content, dict[tuple[str, int], Nearest]] = WeakKeyDictionary()
+_found: WeakKeyDictionary[Content, dict[tuple[Source, int], Nearest]] = WeakKeyDictionary()
 
 
-def nearest_texts(content: Content, summary: str, n: int) -> Nearest:
+def nearest_texts(
+    content: Content, source: Source, known: Bool[Tensor, " item"], n: int
+) -> Nearest:
     """By cosine of the whole-text vectors; found once per content, whatever model asks."""
     found = _found.setdefault(content, {})
-    if (summary, n) not in found:
-        found[summary, n] = _nearest(content.summaries[summary].detach(), n)
-    return found[summary, n]
+    if (source, n) not in found:
+        found[source, n] = _nearest(content.summaries[source.summary].detach(), known, n)
+    return found[source, n]
 
 
-def _nearest(vectors: Float[Tensor, "item dim"], n: int) -> Nearest:
+def _nearest(vectors: Float[Tensor, "item dim"], known: Bool[Tensor, " item"], n: int) -> Nearest:
     length = vectors.norm(dim=1)
     present = torch.nonzero(length > 0).flatten()
     unit = vectors[present] / length[present, None]
-    n = min(n, len(present) - 1)
+    speaking = known[present]
+    n = min(n, int(speaking.sum()) - 1)
     if n < 1:
         none = torch.zeros(0, 0, dtype=torch.long)
         return Nearest(none.flatten(), none, vectors.new_zeros(0, 0))
+    silent = torch.where(speaking, 0.0, -torch.inf).to(unit.dtype)
     cosines, places = [], []
     for rows in torch.arange(len(unit)).split(max(1, CHUNK // len(unit))):
-        part = unit[rows] @ unit.t()
+        part = unit[rows] @ unit.t() + silent
         part[torch.arange(len(rows)), rows] = -torch.inf  # an item does not hear itself
         best = part.topk(n, dim=1)
         cosines.append(best.values)
         places.append(best.indices)
     weights = (SHARPNESS * (torch.cat(cosines) - 1)).exp()
     return Nearest(present, present[torch.cat(places)], weights)
+
+
+def taste_for(
+    values: Float[Tensor, " edge"],
+    graph: InteractionGraph,
+    pairs: Pairs,
+    content: Content,
+    source: Source,
+) -> Float[Tensor, " pair"]:
+    """Per pair, what the user gave to items that read like the asked one.
+
+    sum over the user's items j of K_mj v_uj / (sum over j of K_mj + 2 * the mean such sum), with
+    K_mj = exp(6 (cos(text_m, text_j) - 1)) and K_mm = 0.  Source: kernel regression, per user.
+    """
+    kernel = kernel_of(content, source, graph.item_rows < source.n_items)
+    order = torch.argsort(graph.users, stable=True)
+    counts = graph.degrees[: graph.n_users]
+    starts = torch.cumsum(counts, 0) - counts
+    n_users = int((graph.user_rows < source.n_users).sum())
+    usual = kernel.typical.index_select(0, graph.items).sum() / max(1, n_users)
+    out = values.new_zeros(len(pairs.users))
+    for part in _parts(counts[pairs.users]):
+        users, items = pairs.users[part], pairs.items[part]
+        n = counts[users]
+        rows = torch.repeat_interleave(torch.arange(len(users)), n)
+        place = torch.arange(len(rows)) - (torch.cumsum(n, 0) - n)[rows]
+        edges = order[starts[users][rows] + place]
+        weights = kernel(items[rows], graph.items[edges]).to(values.dtype)
+        zeros = values.new_zeros(len(users))
+        told = zeros.index_add(0, rows, weights * values[edges])
+        total = zeros.index_add(0, rows, weights)
+        out[part] = told / (total + 2 * usual + FAINT)
+    return out
+
+
+def _parts(sizes: Int[Tensor, " pair"]) -> Iterator[slice]:
+    """Pairs whose sizes together are about a chunk."""
+    ends = torch.cumsum(sizes, 0)
+    marks = torch.tensor(range(CHUNK, int(sizes.sum()), CHUNK), dtype=torch.long)
+    cuts = torch.unique(torch.searchsorted(ends, marks)).tolist()
+    for first, last in itertools.pairwise([0, *(c for c in cuts if c), len(sizes)]):
+        yield slice(first, last)
+
+
+class Kernel:
+    """Likeness of any two items' texts: a table where it fits, else computed when asked."""
+
+    def __init__(self, vectors: Float[Tensor, "item dim"], known: Bool[Tensor, " item"]) -> None:
+        length = vectors.norm(dim=1, keepdim=True)
+        self.unit, self.present = vectors / length.clamp(min=1e-9), (length > 0).flatten()
+        n = len(vectors)
+        self.table = self._rows(torch.arange(n)) if n * n <= TABLE else None
+        some = torch.nonzero(known).flatten()
+        some = some[:: max(1, len(some) // SAMPLED)]
+        rows = self._rows(some) if self.table is None else self.table[some]
+        self.typical = rows.sum(0) / max(1, len(some))
+
+    def _rows(self, items: Int[Tensor, " some"]) -> Float[Tensor, "some item"]:
+        weights = self._weigh(self.unit[items] @ self.unit.t())
+        weights *= self.present[items, None] & self.present
+        weights[torch.arange(len(items)), items] = 0
+        return weights
+
+    def __call__(
+        self, items: Int[Tensor, " entry"], others: Int[Tensor, " entry"]
+    ) -> Float[Tensor, " entry"]:
+        if self.table is not None:
+            return self.table.view(-1).take(items * len(self.unit) + others)
+        real = self.present[items] & self.present[others] & (items != others)
+        both = self.unit.index_select(0, items) * self.unit.index_select(0, others)
+        return self._weigh(both.sum(1)) * real
+
+    @staticmethod
+    def _weigh(cosines: Tensor) -> Tensor:
+        return ((cosines - 1) * TASTE_SHARPNESS).exp_()
+
+
+_kernels: WeakKeyDictionary[Content, dict[Source, Kernel]] = WeakKeyDictionary()
+
+
+def kernel_of(content: Content, source: Source, known: Bool[Tensor, " item"]) -> Kernel:
+    """Made once per content."""
+    found = _kernels.setdefault(content, {})
+    if source not in found:
+        found[source] = Kernel(content.summaries[source.summary].detach(), known)
+    return found[source]

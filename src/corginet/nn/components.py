@@ -13,6 +13,7 @@ from corginet.nn.bag import Bag
 from corginet.nn.content import Content
 
 NAME = "components"
+MEANING = "meaning"  # those of the components that come from word vectors
 
 
 class TextComponents(nn.Module):
@@ -63,7 +64,8 @@ class TextComponents(nn.Module):
     def forward(self, content: Content) -> Content:
         """The content with these vectors among its whole-text vectors."""
         found = torch.where(_present(content)[:, None], self._raw(content) - self.centre, 0.0)
-        return replace(content, summaries={**content.summaries, NAME: found})
+        made = {NAME: found, MEANING: found[:, : self.n_meaning]}
+        return replace(content, summaries={**content.summaries, **made})
 
     def _raw(self, content: Content) -> Float[Tensor, "item component"]:
         meaning = content.summaries["average"].to(self.meaning_axes) @ self.meaning_axes
