@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from corginet.bench import epoch
 from corginet.bench.attention import bench_attention
 from corginet.bench.epoch import Size, bench_epoch
 from corginet.bench.floor import floor_seconds, measured_rates
@@ -42,3 +43,20 @@ def test_attention_bench_from_the_command_line(capsys: pytest.CaptureFixture[str
     assert run(["bench", "attention", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["max_error"] < 1e-10 and found["time_ratio_T512_T16"] < 2
+
+
+def test_a_literal_version_that_is_killed_is_tried_smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[int] = []
+
+    def measure(name: str, size: Size, literal: bool, repeats: int, seed: int) -> dict[str, float]:
+        tried.append(size.n_edges)
+        if repeats == 2 and size.n_edges > 60_000:
+            raise RuntimeError("killed")
+        return {"seconds": 1.0, "gb": 0.1}
+
+    monkeypatch.setattr(epoch, "_measure", measure)
+    fraction, found = epoch._literal_that_fits("corgi-dp", Size(n_edges=100_000), 0)
+    assert fraction == pytest.approx(0.75**2) and found["gb"] == 0.1
+    assert tried[-3:] == [100_000, 75_000, 56_250]
+    with pytest.raises(RuntimeError, match="killed"):
+        epoch._literal_that_fits("corgi-dp", Size(n_edges=10_000_000), 0)

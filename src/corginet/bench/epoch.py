@@ -53,8 +53,7 @@ def bench_epoch(size: Size | None = None, repeats: int = 6, seed: int = 0) -> di
     out["memory_gb"] = {}
     for form, name in (("additive", "corgi-co"), ("dot_product", "corgi-dp")):
         ours = _measure(name, size, False, repeats, seed)
-        fraction = _largest_fraction(name, size, seed)
-        literal = _measure(name, size.part(fraction), True, 2, seed)
+        fraction, literal = _literal_that_fits(name, size, seed)
         same = _measure(name, size.part(fraction), False, repeats, seed)
         floor = floor_seconds(size, _graph_config(name), rates)
         out["seconds"][form] = ours["seconds"]
@@ -69,6 +68,18 @@ def bench_epoch(size: Size | None = None, repeats: int = 6, seed: int = 0) -> di
     out["memory_gb"]["dot_product_cached"] = cached["gb"]
     out["rates"] = rates
     return out
+
+
+def _literal_that_fits(name: str, size: Size, seed: int) -> tuple[float, dict[str, float]]:
+    """The literal version at the largest part that it survives: others may take memory, too."""
+    fraction = _largest_fraction(name, size, seed)
+    while True:
+        try:
+            return fraction, _measure(name, size.part(fraction), True, 2, seed)
+        except RuntimeError:
+            if fraction <= 1 / 16:
+                raise
+            fraction = max(1 / 16, 0.75 * fraction)
 
 
 def _largest_fraction(name: str, size: Size, seed: int) -> float:
