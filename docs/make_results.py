@@ -96,8 +96,8 @@ def _origin(rows: Rows) -> str:
     versions = sorted({f"corginet {r['versions']['corginet']}, torch {r['versions']['torch']}"
                        for r in rows})  # fmt: skip
     hashes = sorted({row["data_hash"] for row in rows})
-    seeds = sorted({row["seed"] for row in rows})
-    return f"*Seeds {seeds[0]} to {seeds[-1]}; {'; '.join(versions)}; data {', '.join(hashes)}.*"
+    seeds = ", ".join(str(seed) for seed in sorted({row["seed"] for row in rows}))
+    return f"*Seeds {seeds}; {'; '.join(versions)}; data {', '.join(hashes)}.*"
 
 
 def _body(table: Table) -> str:
