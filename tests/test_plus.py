@@ -17,9 +17,7 @@ from corginet.data.task import Task
 from corginet.estimator import Estimator
 from corginet.models.calibration import fit_calibration
 from corginet.models.ensemble import Ensemble
-from corginet.models.residuals import ReadingResiduals, ResidualValues
-from corginet.nn import alike
-from corginet.nn.alike import FAINT, Source, taste_for, text_means
+from corginet.models.residuals import ResidualValues
 from corginet.nn.components import NAME, TextComponents
 from corginet.nn.content import Content
 from corginet.nn.conv_taste import DAMPING, Direction, TasteConv
@@ -31,7 +29,6 @@ from corginet.world import no_content
 
 RATING, BINARY = Task(kind="rating", low=1, high=5), Task(kind="binary", low=0, high=1)
 N_USERS, N_ITEMS = 6, 5
-AVERAGE = Source("average", N_ITEMS, N_USERS)
 TEXTS = ["red cars and red roads", "a blue car", "old roads", "blue and old", "", "new red car"]
 
 
@@ -97,53 +94,6 @@ def test_taste_messages_equal_their_loop() -> None:
         assert torch.allclose(a, b, atol=1e-10)
 
 
-def test_means_over_alike_texts_equal_their_loop() -> None:
-    """Two neighbours per item, of five; one item has no text, and one neighbour no edges."""
-    torch.manual_seed(2)
-    vectors = torch.randn(N_ITEMS, 3, dtype=torch.float64)
-    vectors[2] = 0
-    content = replace(no_content(N_ITEMS), summaries={"average": vectors})
-    graph = a_graph()
-    graph = graph.keep(graph.items != 4)
-    numbers = torch.randn(N_ITEMS, dtype=torch.float64)
-    found = text_means(numbers, graph, content, AVERAGE, 2)
-    unit = vectors / vectors.norm(dim=1, keepdim=True)
-    for m in range(N_ITEMS):
-        others = [j for j in range(N_ITEMS) if j not in (m, 2)]
-        others = sorted(others, key=lambda j: -float(unit[m] @ unit[j]))[:2] if m != 2 else []
-        degrees = {j: int((graph.items == j).sum()) for j in others}
-        kernel = {j: float(torch.exp(8 * (unit[m] @ unit[j] - 1))) for j in others}
-        w = {j: kernel[j] * degrees[j] / (degrees[j] + 5) for j in others}
-        expected = sum(w[j] * float(numbers[j]) for j in others) / max(FAINT, sum(w.values()))
-        assert float(found[m]) == pytest.approx(expected, abs=1e-10)
-
-
-@pytest.mark.parametrize("table", [2**26, 0], ids=["table", "computed"])
-def test_tastes_equal_their_loop(table: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(alike, "TABLE", table)
-    monkeypatch.setattr(alike, "CHUNK", 7)  # in several parts
-    torch.manual_seed(3)
-    vectors = torch.randn(N_ITEMS, 3, dtype=torch.float64)
-    vectors[1] = 0
-    content = replace(no_content(N_ITEMS), summaries={"average": vectors})
-    graph, pairs = a_graph(), all_pairs()
-    graph = graph.keep(graph.users != 3)  # a user without values
-    values = torch.randn(len(graph), dtype=torch.float64)
-    found = taste_for(values, graph, pairs, content, AVERAGE)
-    unit = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-9)
-    k = (6 * (unit @ unit.t() - 1)).exp()
-    k[1], k[:, 1] = 0, 0
-    k.fill_diagonal_(0)
-    usual = float(k.mean(0)[graph.items].sum()) / N_USERS
-    for row, (u, m) in enumerate(zip(*(x.tolist() for x in pairs), strict=True)):
-        mine = torch.nonzero(graph.users == u).flatten()
-        weights = k[m, graph.items[mine]]
-        expected = float(weights @ values[mine]) / (float(weights.sum()) + 2 * usual + FAINT)
-        assert float(found[row]) == pytest.approx(expected, abs=1e-10)
-    none = Pairs(pairs.users[:0], pairs.items[:0])
-    assert len(taste_for(values, graph, none, content, AVERAGE)) == 0
-
-
 @pytest.mark.parametrize("task", [RATING, BINARY], ids=["rating", "binary"])
 def test_outputs_start_from_biases_of_what_is_observed(task: Task) -> None:
     values, graph = ResidualValues(task).double(), a_graph(binary=task.binary)
@@ -163,28 +113,6 @@ def test_without_edges_the_output_is_the_middle() -> None:
     raw = values.output(torch.zeros(30, dtype=torch.float64), graph, all_pairs(), content)
     assert torch.allclose(raw, torch.full_like(raw, 3.0))
     assert values(graph, content).statistics.isfinite().all()
-
-
-def test_biases_lean_on_alike_texts_where_values_are_few() -> None:
-    """Item 0 is new and reads like item 1; its own bias is what item 1's says."""
-    vectors = torch.eye(N_ITEMS, dtype=torch.float64)
-    vectors[0] = vectors[1] + 0.01
-    content = replace(no_content(N_ITEMS), summaries={"average": vectors})
-    graph = a_graph()
-    new = graph.keep(graph.items != 0)
-    plain, reading = ResidualValues(RATING).double(), ReadingResiduals(RATING, AVERAGE).double()
-    nn.init.zeros_(reading.taste)
-    asked = Pairs(torch.tensor([2, 2]), torch.tensor([0, 1]))
-    zero = torch.zeros(2, dtype=torch.float64)
-    before, after = (v.output(zero, new, asked, content).detach() for v in (plain, reading))
-    bias = plain._biases(new, content).items.detach()
-    assert float(bias[0]) == 0 and float(bias[1].abs()) > 0.05
-    assert float(after[0] - before[0]) == pytest.approx(float(bias[1]), rel=1e-2)
-    assert abs(float(after[1] - before[1])) < abs(float(after[0] - before[0]))
-    # an item takes no part in its own mean
-    for m in range(N_ITEMS):
-        alone = torch.zeros(N_ITEMS, dtype=torch.float64).index_fill(0, torch.tensor([m]), 1.0)
-        assert float(text_means(alone, graph, content, AVERAGE, 3)[m]) == 0
 
 
 def test_components_are_the_same_for_a_text_wherever_it_stands() -> None:
