@@ -12,13 +12,13 @@ from torch import nn
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
 from corginet.estimator import Estimator
-from corginet.models.biases import damped_biases
 from corginet.models.dmf import DmfConfig
 from corginet.models.factors import FactorConfig, Factors, rows_of
 from corginet.models.features import PairFeatures
 from corginet.models.plain import BiasModel, NeighbourModel
 from corginet.models.pvae import PvaeConfig
 from corginet.models.values import penalty_of
+from corginet.nn.biases import damped_biases
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 from corginet.nn.words import Words

@@ -218,3 +218,25 @@ def test_a_planted_order_is_found_with_binary_values() -> None:
     e = Estimator("gcn", channels=8, epochs=40, states="trainable")
     e.fit(*make_tables(binary=True), missing_text="allow")
     assert set(e.report["metrics"]) >= {"accuracy", "auroc", "aupr", "log_loss", "ece"}
+
+
+def test_averaged_weights_are_a_running_mean_beside_the_own() -> None:
+    from corginet.training.averaging import AveragedWeights
+
+    model = torch.nn.Linear(3, 2)
+    average = AveragedWeights(model, 0.5)
+    expected = {name: p.detach().clone() for name, p in model.named_parameters()}
+    for epoch in range(1, 8):
+        with torch.no_grad():
+            for p in model.parameters():
+                p += epoch
+        average.update(model)
+        keep = min(0.5, epoch / (epoch + 9))
+        for name, p in model.named_parameters():
+            expected[name] = keep * expected[name] + (1 - keep) * p.detach()
+    own = {name: p.detach().clone() for name, p in model.named_parameters()}
+    with average.inside(model):
+        for name, p in model.named_parameters():
+            assert torch.allclose(p, expected[name], atol=1e-6)
+    for name, p in model.named_parameters():
+        assert torch.equal(p, own[name])

@@ -116,10 +116,12 @@ _row(
     "beyond the paper: biases that read, liked neighbours, text components, an ensemble",
     model={
         "kind": "ensemble",
+        "members": 3,
         "member": {
             "channels": 32,
             "n_layers": 2,
             "values": "reading_residuals",
+            "kindred": True,
             "states": {"states": "statistics", "summary": "components", "summary_dropout": 0.3},
             "conv": {"kind": "taste", "state_dropout": 0.1},
             "readout": {"hidden": 64, "product": True, "start": "zero"},
@@ -129,8 +131,9 @@ _row(
     training={
         "optimizer": "adamw",
         "weight_decay": 0.01,
+        "averaging": 0.9,
         "epochs": 400,
-        "patience": 120,
+        "patience": 60,
         "validate_every": 5,
     },
 )

@@ -23,6 +23,7 @@ from corginet.nn.conv_linear import GcmcConfig, GinConfig, LightGcnConfig, SageC
 from corginet.nn.conv_taste import TasteConfig
 from corginet.nn.convs import EdgeStateConfig, GcnConfig
 from corginet.nn.edge_content import AlongEdges, AlongEdgesConfig
+from corginet.nn.kindred import Kindred, KinReading
 from corginet.nn.layers import LayersConfig
 from corginet.nn.readout import Pairs, Readout, ReadoutConfig
 from corginet.nn.states import StatesConfig
@@ -44,14 +45,13 @@ ConvConfig = Annotated[
 Values = ReadValues | HideValues | ResidualValues
 
 
-def build_values(
-    kind: ValuesInput, task: Task, summary: str | None, n_users: int, n_items: int
-) -> Values:
+def build_values(config: GraphModelConfig, task: Task, source: Source | None) -> Values:
     """How values enter; without a text to lean on, residuals are plain ones."""
-    if kind == "reading_residuals" and summary not in (None, "bow"):
-        return ReadingResiduals(task, Source(str(summary), n_items, n_users))
     kinds: dict[str, Callable[[Task], Values]] = {"read": ReadValues, "hidden": HideValues}
-    return kinds.get(kind, ResidualValues)(task)
+    if config.values in kinds:
+        return kinds[config.values](task)
+    tellers = [Kindred(source)] if config.kindred else []
+    return ReadingResiduals(task, source, tellers) if source else ResidualValues(task, tellers)
 
 
 class GraphModelConfig(BuildsModel):
@@ -79,6 +79,11 @@ class GraphModelConfig(BuildsModel):
         "of them, which outputs are then laid over; or reading_residuals, with biases that lean on "
         "alike texts",
     )
+    kindred: bool = Field(
+        False,
+        description="outputs also lean on kin: items judged alike, users who judge alike, items "
+        "that the same users met or whose texts are alike (with residuals)",
+    )
     states: StatesConfig = StatesConfig()
     nodes: NodesConfig = NodesConfig()
     conv: ConvConfig = EdgeStateConfig()
@@ -99,19 +104,28 @@ class GraphModelConfig(BuildsModel):
     def reads_stems(self) -> bool:
         return self.nodes.word_nodes or self.states.summary == "bow"
 
+    def source(self, n_users: int, n_items: int) -> Source | None:
+        """The texts' vectors that values lean on; none where they lean on none."""
+        summary = self.states.summary
+        if self.values != "reading_residuals" or summary in (None, "bow"):
+            return None
+        return Source(str(summary), n_items, n_users)
+
     def build(
         self, task: Task, n_users: int, n_items: int, dims: Mapping[str, int], seed: int
     ) -> GraphModel:
         """dims holds the width of the words and of each summary."""
+        source = self.source(n_users, n_items)
+        views = [KinReading(self.readout.hidden, source)] if self.kindred else []
         return GraphModel(
             task,
-            build_values(self.values, task, self.states.summary, n_users, n_items),
+            build_values(self, task, source),
             self.states.build(n_users, n_items, self.channels, dims, seed),
             self.nodes.build(self.channels, dims, seed),
             [self.conv.build(self.channels) for _ in range(self.n_layers)],
             self.along_edges.build(dims.get("words", 0), self.channels, self.n_layers),
             self.layers.build(self.channels, self.n_layers),
-            self.readout.build(self.channels, dims.get("words", 0)),
+            self.readout.build(self.channels, dims.get("words", 0), views),
             self.edge_dropout,
         )
 

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from corginet.config import searched_among
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
-from corginet.models.biases import Biases, damped_biases
 from corginet.models.parts import BuildsModel
 from corginet.models.values import raw_of
+from corginet.nn.biases import Biases, damped_biases
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 from corginet.nn.sparse import SparseMatrix

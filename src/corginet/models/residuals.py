@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from jaxtyping import Float
@@ -10,8 +11,8 @@ from torch import Tensor, nn
 
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
-from corginet.models.biases import Biases, damped_biases
 from corginet.nn.alike import Source, taste_for, text_means
+from corginet.nn.biases import Biases, damped_biases
 from corginet.nn.components import MEANING
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
@@ -30,12 +31,13 @@ class ResidualValues(nn.Module):
 
     Mean, biases and spread are those of the edges observed now, with dampings that are
     learned: a hidden value is in none of them, and new users and items need no fitting.
-    Every node also learns its own statistics: bias, spread, number of edges.
+    Every node also learns its own statistics: bias, spread, number of edges. What others tell
+    of a pair, each a module called as the network is, is added to what biases say.
     """
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, tellers: Sequence[nn.Module] = ()) -> None:
         super().__init__()
-        self.task = task
+        self.task, self.tellers = task, nn.ModuleList(tellers)
         self.centre = (task.low + task.high) / 2
         self.log_dampings = nn.Parameter(torch.full((2,), math.log(DAMPING)))
         self.trust = nn.Parameter(torch.ones(()))
@@ -57,6 +59,8 @@ class ResidualValues(nn.Module):
         """The network's output laid over what biases say of the pair."""
         biases = self._biases(graph, content)
         expected = self._expected(biases, graph, pairs, content)
+        for teller in self.tellers:
+            expected = expected + teller(graph, pairs, content)
         if self.task.binary:
             logits = torch.logit(expected.clamp(SURE, 1 - SURE))
             return self.trust * logits + self.shift + raw
@@ -111,8 +115,8 @@ class ReadingResiduals(ResidualValues):
     in training where a new one stands later.
     """
 
-    def __init__(self, task: Task, source: Source) -> None:
-        super().__init__(task)
+    def __init__(self, task: Task, source: Source, tellers: Sequence[nn.Module] = ()) -> None:
+        super().__init__(task, tellers)
         self.source = source
         self.lean = nn.Parameter(torch.ones(()))
         self.taste = nn.Parameter(torch.full((), TASTE))

@@ -41,8 +41,8 @@ class ReadoutConfig(Config):
         None, description="the asked user's own attention on the asked item's words"
     )
 
-    def build(self, channels: int, dim: int) -> Readout:
-        views: list[PairView] = []
+    def build(self, channels: int, dim: int, more: Sequence[PairView] = ()) -> Readout:
+        views = list(more)
         if self.product:
             views.append(StateProduct(channels, self.hidden))
         if self.pair_score is not None:
@@ -58,6 +58,7 @@ class PairView(nn.Module):
 
     def forward(
         self,
+        graph: InteractionGraph,
         users: Float[Tensor, "user channel"],
         items: Float[Tensor, "item channel"],
         pairs: Pairs,
@@ -95,7 +96,7 @@ class Readout(nn.Module):
         tables = [self.from_user(users), self.from_item(items)]
         indices: list[Tensor | None] = [pairs.users, pairs.items]
         for view in self.views:
-            tables.append(view(users, items, pairs, content))
+            tables.append(view(graph, users, items, pairs, content))
             indices.append(None)
         rate = self.dropout if self.training else 0.0
         return dot_relu(tables, indices, self.weight, rate) + self.bias
@@ -110,6 +111,7 @@ class StateProduct(PairView):
 
     def forward(
         self,
+        graph: InteractionGraph,
         users: Float[Tensor, "user channel"],
         items: Float[Tensor, "item channel"],
         pairs: Pairs,
@@ -133,6 +135,7 @@ class WordReading(PairView):
 
     def forward(
         self,
+        graph: InteractionGraph,
         users: Float[Tensor, "user channel"],
         items: Float[Tensor, "item channel"],
         pairs: Pairs,

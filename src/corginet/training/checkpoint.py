@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from corginet.errors import UserError
 
 if TYPE_CHECKING:
+    from corginet.training.averaging import AveragedWeights
     from corginet.training.trainer import Fitted
 
 
@@ -26,10 +27,12 @@ def write_checkpoint(
     rng: np.random.Generator,
     state: Fitted,
     best: dict[str, Tensor],
+    average: AveragedWeights,
 ) -> None:
     """One file, replaced at once: an interruption leaves the old one or the new one."""
     tensors = {f"model.{k}": v for k, v in model.state_dict().items()}
     tensors |= {f"best.{k}": v for k, v in best.items()}
+    tensors |= {f"average.{k}": v for k, v in average.weights.items()}
     tensors |= {f"cache.{n}.{k}": v for n, k, v in _caches(model)}
     for number, moments in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{k}": torch.as_tensor(v) for k, v in moments.items()}
@@ -37,6 +40,7 @@ def write_checkpoint(
     about = {
         "rng": json.dumps(rng.bit_generator.state),
         "state": json.dumps(vars(state)),
+        "averaged": json.dumps(average.epochs),
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_suffix(".new")
@@ -50,6 +54,7 @@ def read_checkpoint(
     optimizer: torch.optim.Optimizer,
     rng: np.random.Generator,
     state: Fitted,
+    average: AveragedWeights,
 ) -> dict[str, Tensor]:
     """Put everything back in place; answers the best weights so far."""
     try:
@@ -74,6 +79,7 @@ def read_checkpoint(
         module, name = key.rsplit(".", 1)
         stored: Any = modules[module].stored
         stored[name] = value
+    average.weights, average.epochs = _part(tensors, "average."), json.loads(about["averaged"])
     torch.set_rng_state(tensors["torch_rng"])
     rng.bit_generator.state = json.loads(about["rng"])
     for name, value in json.loads(about["state"]).items():

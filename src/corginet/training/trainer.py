@@ -26,6 +26,7 @@ from corginet.models.values import loss_of, penalty_of, to_values
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 from corginet.runtime import keep_memory
+from corginet.training.averaging import AveragedWeights
 from corginet.training.checkpoint import read_checkpoint, write_checkpoint
 from corginet.training.observation import BatchConfig, ObservationConfig, Step
 
@@ -47,6 +48,12 @@ class TrainingConfig(Config):
     )
     optimizer: Literal["adam", "adamw"] = Field("adam", description="kind of optimiser")
     weight_decay: float = Field(0.0, ge=0, le=10, description="shrinkage of the weights")
+    averaging: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="weights are averaged over epochs: the share of the average that each keeps",
+    )
     patience: int = Field(40, ge=1, description="epochs without a better validation loss to stop")
     good_enough: float = Field(0.0, ge=0, description="validation loss at which to stop")
     validate_every: int = Field(1, ge=1, description="epochs between looks at the validation part")
@@ -111,17 +118,19 @@ class Trainer:
         optimizer = self._optimizer(model)
         state = Fitted(best_epoch=0, epochs=0, best_loss=math.inf)
         best = copy.deepcopy(model.state_dict())
+        average = AveragedWeights(model, self.config.averaging)
         if checkpoint and checkpoint.exists():
-            best = read_checkpoint(checkpoint, model, optimizer, self.rng, state)
+            best = read_checkpoint(checkpoint, model, optimizer, self.rng, state, average)
         started, first = time.perf_counter(), state.epochs
         with _stop_requests() as stop_wanted:
             while not self._finished(state):
-                self._epoch(model, optimizer, data, state)
+                self._epoch(model, optimizer, data, state, average)
                 if state.best_epoch == state.epochs:
-                    best = copy.deepcopy(model.state_dict())
+                    with average.inside(model):
+                        best = copy.deepcopy(model.state_dict())
                 due = state.epochs % self.config.checkpoint_every == 0 or stop_wanted.is_set()
                 if checkpoint and due:
-                    write_checkpoint(checkpoint, model, optimizer, self.rng, state, best)
+                    write_checkpoint(checkpoint, model, optimizer, self.rng, state, best, average)
                 if stop_wanted.is_set():
                     raise Interrupted(f"stopped after epoch {state.epochs}")
                 self._tell(state, (time.perf_counter() - started) / (state.epochs - first))
@@ -135,7 +144,12 @@ class Trainer:
         return done or state.best_loss < self.config.good_enough
 
     def _epoch(
-        self, model: nn.Module, optimizer: torch.optim.Optimizer, data: TrainingData, state: Fitted
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        data: TrainingData,
+        state: Fitted,
+        average: AveragedWeights,
     ) -> None:
         started = time.perf_counter()
         for group in optimizer.param_groups:
@@ -145,9 +159,11 @@ class Trainer:
             for step in self._steps(data, state.epochs, getattr(model, "n_turns", 1))
         ]
         state.epochs += 1
+        average.update(model)
         row = {"epoch": state.epochs, "train_loss": float(np.mean(losses))}
         if state.epochs % self.config.validate_every == 0 or state.epochs == self.config.epochs:
-            row["validation_loss"] = validation_loss(model, data)
+            with average.inside(model):
+                row["validation_loss"] = validation_loss(model, data)
             self._check(row["validation_loss"], state.epochs)
             if row["validation_loss"] < state.best_loss:
                 state.best_loss, state.best_epoch = row["validation_loss"], state.epochs
@@ -155,8 +171,9 @@ class Trainer:
         state.history.append(row)
 
     def _steps(self, data: TrainingData, epoch: int, n_turns: int) -> Iterator[Step]:
+        """Networks that take turns get the same hidden edges, and share what follows from them."""
+        step = self.policy.step(data.graph, epoch, self.rng)
         for _ in range(n_turns):
-            step = self.policy.step(data.graph, epoch, self.rng)
             yield from self.batches.batches(step, self.rng)
 
     def _step(
@@ -191,12 +208,15 @@ class Trainer:
         return c.learning_rate * 0.5 * (1 + math.cos(math.pi * epoch / c.epochs))
 
     def _optimizer(self, model: nn.Module) -> torch.optim.Optimizer:
-        kind = torch.optim.AdamW if self.config.optimizer == "adamw" else torch.optim.Adam
-        return kind(
-            model.parameters(),
-            lr=self.config.learning_rate,
-            weight_decay=self.config.weight_decay,
-        )
+        """AdamW shrinks matrices alone: a damping or a bias has no reason to be near 0."""
+        rate, decay = self.config.learning_rate, self.config.weight_decay
+        if self.config.optimizer == "adam":
+            return torch.optim.Adam(model.parameters(), rate, weight_decay=decay)
+        groups: list[dict[str, Any]] = [
+            {"params": [p for p in model.parameters() if p.dim() > 1]},
+            {"params": [p for p in model.parameters() if p.dim() < 2], "weight_decay": 0.0},
+        ]
+        return torch.optim.AdamW([g for g in groups if g["params"]], rate, weight_decay=decay)
 
     def _tell(self, state: Fitted, seconds: float) -> None:
         row = state.history[-1]

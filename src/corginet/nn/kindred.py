@@ -1,0 +1,194 @@
+"""Kindred items and users: who is judged alike, met by the same people, or reads alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from corginet.data.graph import InteractionGraph
+from corginet.nn.alike import Source
+from corginet.nn.biases import damped_biases
+from corginet.nn.components import MEANING
+from corginet.nn.content import Content
+from corginet.nn.readout import Pairs, PairView
+from corginet.nn.sparse import SparseMatrix
+
+JUDGED, MET = 5.0, 1.0  # shrinkage of cosines: as if every node had this many edges more
+DAMPING = 5.0  # of the biases that are taken off before values are compared
+TABLE = 2**26  # pairs of nodes up to which all of them are compared
+STARTS = (0.2, 0.2, 0.6, 0.3)  # weights before anything is learned: the order of `_tables`
+FAINT = 1e-4  # a smaller sum of likenesses is as good as none
+START_DAMPING = 0.02  # likeness at which what is told counts half, at the start
+
+
+class Kindred(nn.Module):
+    """Who liked this liked that, and those who agreed so far will go on to.
+
+    sum over four kinds k of kin:  w_k * (sum over j of s_j r_j) / (sum over j of s_j + damping_k)
+
+    Kin are items that users judge alike, users who judge alike, items met by the same users, and
+    items whose texts mean alike. r_j is what biases leave of the user's value of item j (of user
+    j's value of the item); s_j = max(0, cos)^4, with the shrunk cosine of what biases leave of
+    both nodes' values, of who met them, or of the texts' vectors. w and damping are learned, all
+    else follows from the observed edges. A pair without kin gets 0.
+    Source: neighbourhood models, with their weights learned beside the network's.
+    """
+
+    def __init__(self, source: Source | None = None) -> None:
+        super().__init__()
+        self.source = source
+        starts = torch.tensor(STARTS[: 3 if source is None else 4])
+        self.weights = nn.Parameter(starts)
+        self.log_dampings = nn.Parameter(torch.full_like(starts, START_DAMPING).log())
+
+    def forward(
+        self, graph: InteractionGraph, pairs: Pairs, content: Content
+    ) -> Float[Tensor, " pair"]:
+        told = told_by_kin(graph, pairs, content, self.source)
+        shares = told.sums / (told.weights + self.log_dampings.exp()[:, None])
+        return self.weights @ shares
+
+
+class KinReading(PairView):
+    """The readout also sees what each kind of kin tells, and how many speak.
+
+    W [sum over j of s_j r_j / (sum over j of s_j + damping), log(sum over j of s_j) / 4], one pair
+    of numbers per kind: who listens to which kin can depend on all else that is known.
+    """
+
+    def __init__(self, hidden: int, source: Source | None = None) -> None:
+        super().__init__()
+        self.source = source
+        self.map = nn.Linear(6 if source is None else 8, hidden, bias=False)
+
+    def forward(
+        self,
+        graph: InteractionGraph,
+        users: Float[Tensor, "user channel"],
+        items: Float[Tensor, "item channel"],
+        pairs: Pairs,
+        content: Content,
+    ) -> Float[Tensor, "pair hidden"]:
+        told = told_by_kin(graph, pairs, content, self.source)
+        shares = told.sums / (told.weights + START_DAMPING)
+        many = told.weights.clamp(min=FAINT).log() / 4
+        read: Tensor = self.map(torch.cat([shares, many]).t())
+        return read
+
+
+class Told(NamedTuple):
+    """Per kind of kin and pair, what they add up to."""
+
+    sums: Float[Tensor, "kind pair"]
+    weights: Float[Tensor, "kind pair"]
+
+
+class _Asked(NamedTuple):
+    pairs: Pairs
+    content: Content
+    source: Source | None
+    told: Told
+
+
+_told: WeakKeyDictionary[InteractionGraph, _Asked] = WeakKeyDictionary()
+
+
+@torch.no_grad()
+def told_by_kin(
+    graph: InteractionGraph, pairs: Pairs, content: Content, source: Source | None
+) -> Told:
+    """Found once for all networks that ask the same of the same graph, one after the other."""
+    last = _told.get(graph)
+    if last and last.pairs is pairs and last.content is content and last.source == source:
+        return last.told
+    told = _tell(graph, pairs, content, source)
+    _told[graph] = _Asked(pairs, content, source, told)
+    return told
+
+
+def _tell(graph: InteractionGraph, pairs: Pairs, content: Content, source: Source | None) -> Told:
+    sums = graph.values.new_zeros(3 if source is None else 4, len(pairs.users))
+    weights = torch.zeros_like(sums)
+    if not len(graph) or not len(pairs.users):
+        return Told(sums, weights)
+    biases = damped_biases(graph, DAMPING, DAMPING)
+    rest = graph.values - biases.of(graph.users, graph.items)
+    shape = (graph.n_users, graph.n_items)
+    given = SparseMatrix(graph.users, graph.items, rest, shape)
+    seen = SparseMatrix(graph.users, graph.items, torch.ones_like(rest), shape)
+    users, user_places = torch.unique(pairs.users, return_inverse=True)
+    items, item_places = torch.unique(pairs.items, return_inverse=True)
+    for kind, table in enumerate(_tables(given, seen, users, items, content, source)):
+        if table is None:
+            continue
+        turned = kind == 1
+        values, ones = (given.t, seen.t) if turned else (given, seen)
+        rows, columns = (pairs.items, user_places) if turned else (pairs.users, item_places)
+        places = rows * table.shape[1] + columns
+        sums[kind] = (values.forward_csr @ table).view(-1).take(places)
+        weights[kind] = (ones.forward_csr @ table).view(-1).take(places)
+    return Told(sums, weights)
+
+
+def _tables(
+    given: SparseMatrix,
+    seen: SparseMatrix,
+    users: Int[Tensor, " asked_user"],
+    items: Int[Tensor, " asked_item"],
+    content: Content,
+    source: Source | None,
+) -> Iterator[Tensor | None]:
+    """How alike all are to those asked for, one kind at a time; None where there are too many."""
+    yield _alike(given, items, JUDGED)
+    yield _alike(given.t, users, JUDGED)
+    yield _alike(seen, items, MET)
+    if source is not None:
+        read = _read_alike(content, source)
+        chosen = read if read is None or len(items) == len(read) else read[:, items]
+        yield None if chosen is None else chosen.to(given.forward_csr.dtype)
+
+
+def _alike(
+    given: SparseMatrix, columns: Int[Tensor, " asked"], shrinkage: float
+) -> Float[Tensor, "column asked"] | None:
+    """By the shrunk cosines of a sparse matrix's columns."""
+    n_rows, n = given.forward_csr.shape
+    if n * n > TABLE or n_rows * n > TABLE:
+        return None
+    values = given.forward_csr.values()
+    squares = values.new_zeros(n).index_add(0, given.forward_csr.col_indices(), values.square())
+    usual = values.square().mean().clamp(min=1e-12)
+    unit = (squares + shrinkage * usual).rsqrt()
+    dense = given.forward_csr.to_dense()
+    dense = dense.mul_(unit) if len(columns) == n else dense[:, columns] * unit[columns]
+    table = (given.backward_csr @ dense).mul_(unit[:, None])
+    return _sharpened(table, columns)
+
+
+_read: WeakKeyDictionary[Content, dict[Source, Tensor | None]] = WeakKeyDictionary()
+
+
+def _read_alike(content: Content, source: Source) -> Float[Tensor, "item item"] | None:
+    """Of items, by the cosine of their texts' vectors; made once per content."""
+    found = _read.setdefault(content, {})
+    if source not in found:
+        name = MEANING if MEANING in content.summaries else source.summary
+        vectors = content.summaries[name].detach()
+        unit = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-9)
+        fits = len(unit) ** 2 <= TABLE
+        found[source] = _sharpened(unit @ unit.t(), torch.arange(len(unit))) if fits else None
+    return found[source]
+
+
+def _sharpened(
+    cosines: Float[Tensor, "node asked"], asked: Int[Tensor, " asked"]
+) -> Float[Tensor, "node asked"]:
+    """In place: positive parts to the fourth; nothing is kin to itself."""
+    cosines.clamp_(min=0).square_().square_()
+    cosines[asked, torch.arange(len(asked))] = 0
+    return cosines

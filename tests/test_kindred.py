@@ -1,0 +1,103 @@
+"""What kindred users and items tell of a pair, against loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from corginet.data.graph import InteractionGraph
+from corginet.nn import kindred
+from corginet.nn.alike import Source
+from corginet.nn.biases import damped_biases
+from corginet.nn.content import Content
+from corginet.nn.kindred import JUDGED, MET, Kindred
+from corginet.nn.readout import Pairs
+from corginet.world import no_content
+from test_plus import N_ITEMS, N_USERS, a_graph, all_pairs
+
+AVERAGE = Source("average", N_ITEMS, N_USERS)
+
+
+def a_content() -> Content:
+    """One item has no text."""
+    torch.manual_seed(5)
+    vectors = torch.randn(N_ITEMS, 3, dtype=torch.float64)
+    vectors[3] = 0
+    return replace(no_content(N_ITEMS), summaries={"average": vectors})
+
+
+def shrunk_cosines(matrix: torch.Tensor, shrinkage: float, usual: float) -> torch.Tensor:
+    """Of the columns, entry by entry; the fourth power of what is above 0."""
+    n = matrix.shape[1]
+    out = torch.zeros(n, n, dtype=matrix.dtype)
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                sizes = [float(matrix[:, k].square().sum()) + shrinkage * usual for k in (i, j)]
+                cosine = float(matrix[:, i] @ matrix[:, j]) / max(1e-9, sizes[0] * sizes[1]) ** 0.5
+                out[i, j] = max(0.0, cosine) ** 4
+    return out
+
+
+def by_loops(model: Kindred, graph: InteractionGraph, content: Content) -> torch.Tensor:
+    rest = graph.values - damped_biases(graph, 5.0, 5.0).of(graph.users, graph.items)
+    given = torch.zeros(N_USERS, N_ITEMS, dtype=torch.float64)
+    seen = torch.zeros_like(given)
+    given[graph.users, graph.items], seen[graph.users, graph.items] = rest, 1.0
+    usual = float(rest.square().mean())
+    judged = shrunk_cosines(given, JUDGED, usual)
+    agreeing = shrunk_cosines(given.t(), JUDGED, usual)
+    met = shrunk_cosines(seen, MET, 1.0)
+    read = shrunk_cosines(content.summaries["average"].t(), 0.0, 0.0) if model.source else met
+    out = []
+    for u in range(N_USERS):
+        for m in range(N_ITEMS):
+            total = 0.0
+            for k, table in enumerate([judged, agreeing, met, read][: len(model.weights)]):
+                others = range(N_USERS) if k == 1 else range(N_ITEMS)
+                own = m if k != 1 else u
+                cells = [(j, (j, m) if k == 1 else (u, j)) for j in others]
+                there = [(float(table[j, own]), cell) for j, cell in cells if seen[cell]]
+                sums = sum(s * float(given[cell]) for s, cell in there)
+                weight = sum(s for s, _ in there) + float(model.log_dampings[k].detach().exp())
+                total += float(model.weights[k].detach()) * sums / weight
+            out.append(total)
+    return torch.tensor(out, dtype=torch.float64)
+
+
+@pytest.mark.parametrize("source", [AVERAGE, None], ids=["with texts", "without"])
+def test_kin_tell_what_their_loops_tell(source: Source | None) -> None:
+    graph = a_graph()
+    graph = graph.keep((graph.users != 2) & (graph.items != 1))  # nothing is known of these
+    model, content = Kindred(source).double(), a_content()
+    with torch.no_grad():
+        model.log_dampings += 0.3 * torch.arange(len(model.weights))
+    found = model(graph, all_pairs(), content)
+    assert torch.allclose(found, by_loops(model, graph, content), atol=1e-10)
+    some = torch.tensor([28, 3, 3, 11])  # few columns of the tables are made
+    few = model(graph, Pairs(*(ends[some] for ends in all_pairs())), content)
+    assert torch.allclose(few, found[some], atol=1e-12)
+    found.sum().backward()
+    for parameter in model.parameters():
+        assert parameter.grad is not None and parameter.grad.abs().min() > 0
+
+
+def test_too_many_to_compare_and_nothing_to_compare_tell_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph, content = a_graph(), a_content()
+    none = graph.keep(torch.zeros(17, dtype=torch.bool))
+    assert not Kindred(AVERAGE).double()(none, all_pairs(), content).any()
+    monkeypatch.setattr(kindred, "TABLE", N_ITEMS**2 - 1)
+    assert not Kindred(AVERAGE).double()(graph, all_pairs(), content).any()
+
+
+def test_networks_that_take_turns_share_what_kin_tell() -> None:
+    graph, content, pairs = a_graph(), a_content(), all_pairs()
+    first = kindred.told_by_kin(graph, pairs, content, AVERAGE)
+    assert kindred.told_by_kin(graph, pairs, content, AVERAGE) is first
+    assert kindred.told_by_kin(graph, pairs, content, None) is not first
+    other = kindred.told_by_kin(graph, all_pairs(), content, AVERAGE)
+    assert other is not first and torch.equal(other.sums, first.sums)
