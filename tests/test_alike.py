@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from corginet.models.residuals import ReadingResiduals, ResidualValues
-from corginet.nn import alike
+from corginet.nn import alike, histories
 from corginet.nn.alike import FAINT, Source, taste_for, text_means
 from corginet.nn.readout import Pairs
 from corginet.world import no_content
@@ -42,7 +42,7 @@ def test_means_over_alike_texts_equal_their_loop() -> None:
 @pytest.mark.parametrize("table", [2**26, 0], ids=["table", "computed"])
 def test_tastes_equal_their_loop(table: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(alike, "TABLE", table)
-    monkeypatch.setattr(alike, "CHUNK", 7)  # in several parts
+    monkeypatch.setattr(histories, "CHUNK", 7)  # in several parts
     torch.manual_seed(3)
     vectors = torch.randn(N_ITEMS, 3, dtype=torch.float64)
     vectors[1] = 0

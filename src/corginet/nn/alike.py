@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -13,6 +11,7 @@ from torch import Tensor
 
 from corginet.data.graph import InteractionGraph
 from corginet.nn.content import Content
+from corginet.nn.histories import histories
 from corginet.nn.readout import Pairs
 
 SHARPNESS = 8.0  # of the kernel: texts at a cosine of 0.7 count a tenth of equal ones
@@ -112,33 +111,16 @@ def taste_for(
     K_mj = exp(6 (cos(text_m, text_j) - 1)) and K_mm = 0.  Source: kernel regression, per user.
     """
     kernel = kernel_of(content, source, graph.item_rows < source.n_items)
-    order = torch.argsort(graph.users, stable=True)
-    counts = graph.degrees[: graph.n_users]
-    starts = torch.cumsum(counts, 0) - counts
     n_users = int((graph.user_rows < source.n_users).sum())
     usual = kernel.typical.index_select(0, graph.items).sum() / max(1, n_users)
+    columns = torch.stack([values, torch.ones_like(values)], dim=1)
     out = values.new_zeros(len(pairs.users))
-    for part in _parts(counts[pairs.users]):
-        users, items = pairs.users[part], pairs.items[part]
-        n = counts[users]
-        rows = torch.repeat_interleave(torch.arange(len(users)), n)
-        place = torch.arange(len(rows)) - (torch.cumsum(n, 0) - n)[rows]
-        edges = order[starts[users][rows] + place]
-        weights = kernel(items[rows], graph.items[edges]).to(values.dtype)
-        zeros = values.new_zeros(len(users))
-        told = zeros.index_add(0, rows, weights * values[edges])
-        total = zeros.index_add(0, rows, weights)
-        out[part] = told / (total + 2 * usual + FAINT)
+    for run in histories(graph.users, graph.n_users, pairs.users):
+        asked = pairs.items[run.part]
+        weights = kernel(asked[run.rows], graph.items[run.edges]).to(values.dtype)
+        told, total = run.sums(weights, columns).unbind(1)
+        out[run.part] = told / (total + 2 * usual + FAINT)
     return out
-
-
-def _parts(sizes: Int[Tensor, " pair"]) -> Iterator[slice]:
-    """Pairs whose sizes together are about a chunk."""
-    ends = torch.cumsum(sizes, 0)
-    marks = torch.tensor(range(CHUNK, int(sizes.sum()), CHUNK), dtype=torch.long)
-    cuts = torch.unique(torch.searchsorted(ends, marks)).tolist()
-    for first, last in itertools.pairwise([0, *(c for c in cuts if c), len(sizes)]):
-        yield slice(first, last)
 
 
 class Kernel:

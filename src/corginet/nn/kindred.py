@@ -15,6 +15,7 @@ from corginet.nn.alike import Source
 from corginet.nn.biases import damped_biases
 from corginet.nn.components import MEANING
 from corginet.nn.content import Content
+from corginet.nn.histories import histories
 from corginet.nn.readout import Pairs, PairView
 from corginet.nn.sparse import SparseMatrix
 
@@ -123,16 +124,35 @@ def _tell(graph: InteractionGraph, pairs: Pairs, content: Content, source: Sourc
     seen = SparseMatrix(graph.users, graph.items, torch.ones_like(rest), shape)
     users, user_places = torch.unique(pairs.users, return_inverse=True)
     items, item_places = torch.unique(pairs.items, return_inverse=True)
-    for kind, table in enumerate(_tables(given, seen, users, items, content, source)):
-        if table is None:
-            continue
-        turned = kind == 1
-        values, ones = (given.t, seen.t) if turned else (given, seen)
-        rows, columns = (pairs.items, user_places) if turned else (pairs.users, item_places)
-        places = rows * table.shape[1] + columns
-        sums[kind] = (values.forward_csr @ table).view(-1).take(places)
-        weights[kind] = (ones.forward_csr @ table).view(-1).take(places)
+    columns = torch.stack([rest, torch.ones_like(rest)], dim=1)
+    of_items = _Side(graph.users, graph.items, graph.n_users, pairs.users, item_places)
+    of_users = _Side(graph.items, graph.users, graph.n_items, pairs.items, user_places)
+    tables = _tables(given, seen, users, items, content, source)
+    for kind, table in enumerate(tables):
+        if table is not None:
+            found = (of_users if kind == 1 else of_items).told(table, columns)
+            sums[kind], weights[kind] = found.unbind(1)
     return Told(sums, weights)
+
+
+class _Side(NamedTuple):
+    """Kin on one side of the graph: items that the asked user met, or users who met the item."""
+
+    ends: Int[Tensor, " edge"]  # the asked node's side
+    kin: Int[Tensor, " edge"]
+    n_nodes: int
+    asked: Int[Tensor, " pair"]
+    columns: Int[Tensor, " pair"]  # of the table of likenesses
+
+    def told(
+        self, table: Float[Tensor, "node asked"], columns: Float[Tensor, "edge column"]
+    ) -> Float[Tensor, "pair column"]:
+        out = columns.new_zeros(len(self.asked), columns.shape[1])
+        for run in histories(self.ends, self.n_nodes, self.asked):
+            own = self.columns[run.part]
+            places = self.kin[run.edges] * table.shape[1] + own[run.rows]
+            out[run.part] = run.sums(table.view(-1).take(places), columns)
+        return out
 
 
 def _tables(

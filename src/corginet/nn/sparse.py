@@ -254,11 +254,14 @@ def _csr(rows: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) 
     order = torch.argsort(rows, stable=True)
     starts = torch.zeros(shape[0] + 1, dtype=torch.long)
     torch.cumsum(torch.bincount(rows, minlength=shape[0]), 0, out=starts[1:])
+    return csr(starts, columns[order], values[order], shape)
+
+
+def csr(starts: Tensor, columns: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A sparse tensor from rows that are in order already."""
     with warnings.catch_warnings():  # torch calls CSR support a beta each time
         warnings.filterwarnings("ignore", message="Sparse CSR tensor support")
-        return torch.sparse_csr_tensor(
-            starts, columns[order], values[order], size=shape, check_invariants=False
-        )
+        return torch.sparse_csr_tensor(starts, columns, values, size=shape, check_invariants=False)
 
 
 class _SparseProduct(Function):
