@@ -182,6 +182,34 @@ def test_sage_equals_geometric() -> None:
     assert torch.allclose(ours(graph, states), expected, atol=1e-6)
 
 
+def test_gat_adds_content_to_the_senders_states() -> None:
+    """Against a copy of each sender for every edge, with the content in its state."""
+    graph, conv = a_graph(), GatConv(CHANNELS, 2)
+    states, content = torch.randn(9, CHANNELS), torch.randn(2, 11, CHANNELS)
+    found = conv(graph, states, (content[0], content[1]))
+    for e in range(11):
+        for way, (target, source) in enumerate(
+            [(graph.users[e], 5 + graph.items[e]), (5 + graph.items[e], graph.users[e])]
+        ):
+            moved = content.clone()
+            moved[1 - way], moved[way] = 0, 0
+            moved[way, e] = content[way, e]
+            alone = conv(graph, states, (moved[0], moved[1]))
+            changed = states.clone()
+            changed[source] += content[way, e]
+            only = torch.zeros(11, dtype=torch.bool)
+            only[e] = True
+            one = graph.keep(only)
+            by_state = conv(one, changed, (None, None))[target]
+            by_content = conv(one, states, (moved[0][only], moved[1][only]))[target]
+            assert torch.allclose(by_state, by_content, atol=1e-10)
+            others = torch.arange(9) != target
+            assert torch.equal(alone[others], conv(graph, states)[others])
+    one_way = conv(graph, states, (content[0], None))
+    assert torch.allclose(one_way[:5], found[:5], atol=1e-10)
+    assert torch.allclose(one_way[5:], conv(graph, states)[5:], atol=1e-10)
+
+
 @pytest.mark.parametrize("heads", [1, 3])
 def test_gat_equals_geometric(heads: int) -> None:
     graph, edges, states = without_values()

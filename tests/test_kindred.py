@@ -101,3 +101,18 @@ def test_networks_that_take_turns_share_what_kin_tell() -> None:
     assert kindred.told_by_kin(graph, pairs, content, None) is not first
     other = kindred.told_by_kin(graph, all_pairs(), content, AVERAGE)
     assert other is not first and torch.equal(other.sums, first.sums)
+
+
+def test_closeness_is_what_kin_weigh_times_what_they_say() -> None:
+    graph, content = a_graph(), a_content()
+    pair = Pairs(torch.tensor([4]), torch.tensor([2]))
+    graph = graph.keep((graph.users != 4) | (graph.items != 2))
+    rest = graph.values - damped_biases(graph, 5.0, 5.0).of(graph.users, graph.items)
+    close = kindred.closeness(graph, pair, content)
+    told = kindred.told_by_kin(graph, pair, content, None)
+    mine = graph.users == 4
+    assert not close[(graph.users != 4) & (graph.items != 2)].any()
+    # both item kinds together, as absolute values would add up
+    signs = rest.sign()
+    assert float((close * signs)[mine].sum()) == pytest.approx(float(told.sums[[0, 2]].sum()))
+    assert float((close * signs)[~mine].sum()) == pytest.approx(float(told.sums[1].sum()))

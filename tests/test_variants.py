@@ -124,3 +124,15 @@ def test_explanations_are_checked_on_a_dataset(
     ):
         code, _, err = call(capsys, "explain", run, *options)
         assert (code, message in err) == (2, True), err
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "said"),
+    [
+        ("corgi-dp", {"conv": "gcn"}, "conv 'gcn' carries no content.*edge_states or gat"),
+        ("gcn", {"kindred": True}, "kindred leans on residuals, and values are 'read'"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(name: str, changes: dict, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        override(recipe(name).config, changes, name)

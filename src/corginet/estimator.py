@@ -232,10 +232,11 @@ class Estimator:
         rated = self.ratings.items[self.ratings.users == row]
         unseen = np.setdiff1d(np.arange(self.ratings.n_items), rated)
         pairs = Pairs(torch.full((len(unseen),), row), torch.from_numpy(unseen))
-        values = self._values(self.training_graph(), pairs, self.content())
-        best = np.argsort(-values, kind="stable")[:top]
-        ids = self.ratings.item_ids.ids.gather(unseen[best])
-        return pl.DataFrame({"item": ids, "prediction": values[best]})
+        raw = predict_raw(self.model, self.training_graph(), pairs, self.content())
+        best = torch.argsort(-raw, stable=True)[:top]  # clipped values would be tied at the bound
+        ids = self.ratings.item_ids.ids.gather(unseen[best.numpy()])
+        values = to_values(raw[best], self.ratings.task).double().numpy()
+        return pl.DataFrame({"item": ids, "prediction": values})
 
     def _read_history(self, history: Source, columns: Mapping[str, str] | None) -> Ratings:
         task = self.ratings.task

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from corginet.data.graph import InteractionGraph
 from corginet.edits import TextEdits
@@ -15,6 +14,7 @@ from corginet.estimator import Estimator
 from corginet.models.inspect import attention_weights
 from corginet.models.values import to_values
 from corginet.nn.content import Content
+from corginet.nn.kindred import closeness
 from corginet.nn.readout import Pairs
 
 N_RANDOM = 10  # random removals that the top words are compared with
@@ -164,14 +164,17 @@ def named_words(
 
 
 def _neighbours(ask: Asker, user: int, item: int) -> list[dict[str, Any]]:
-    """The ratings next to the pair whose absence would move the prediction most."""
+    """The ratings of either side that have most to tell, by how far the prediction moves without
+    each."""
     graph, r = ask.graph, ask.estimator.ratings
+    close = closeness(graph, ask.pair, ask.content)
     rows: list[dict[str, Any]] = []
-    sides: list[tuple[str, Tensor]] = [
-        ("user's rating of", torch.nonzero(graph.users == user).flatten()),
-        ("item's rating by", torch.nonzero(graph.items == item).flatten()),
-    ]
-    for kind, edges in sides:
+    for kind, mine in (
+        ("user's rating of", graph.users == user),
+        ("item's rating by", graph.items == item),
+    ):
+        edges = torch.nonzero(mine).flatten()
+        edges = edges[torch.argsort(-close[edges], stable=True)]
         for edge in edges[:MAX_NEIGHBOURS].tolist():
             keep = torch.ones(len(graph), dtype=torch.bool)
             keep[edge] = False

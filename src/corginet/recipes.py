@@ -150,6 +150,12 @@ for _short, _score in (("co", "additive"), ("dp", "dot_product")):
     )
 _row("corgi-dynamic", "", "dynamic attention, beyond the paper", **_corgi("dynamic"))
 _row(
+    "corgi-gat",
+    "",
+    "the paper's outlook: its attention inside GAT",
+    model={"conv": {"kind": "gat"}, "along_edges": {"score": "dot_product"}},
+)
+_row(
     "corgi-read",
     "",
     "the asked pair's own attention at the readout, beyond the paper",

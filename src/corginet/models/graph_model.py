@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import torch
 from jaxtyping import Float
-from pydantic import Field
+from pydantic import Field, model_validator
 from torch import Tensor, nn
 
 from corginet.config import searched_among
@@ -67,7 +67,7 @@ class GraphModelConfig(BuildsModel):
     )
     n_layers: int = Field(
         3,
-        ge=1,
+        ge=0,
         le=16,
         description="message-passing layers",
         json_schema_extra=searched_among(1, 2, 3),
@@ -90,6 +90,21 @@ class GraphModelConfig(BuildsModel):
     along_edges: AlongEdgesConfig = AlongEdgesConfig()
     layers: LayersConfig = LayersConfig()
     readout: ReadoutConfig = ReadoutConfig()
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> GraphModelConfig:
+        """A part that another one cannot use is refused, not passed over."""
+        if self.along_edges.score is not None and not getattr(self.conv, "carries_content", False):
+            raise ValueError(
+                f"conv '{self.conv.kind}' carries no content along edges; "
+                "take edge_states or gat, or set score to none"
+            )
+        if self.kindred and not self.values.endswith("residuals"):
+            raise ValueError(
+                f"kindred leans on residuals, and values are '{self.values}'; "
+                "set kindred to false, or values to residuals"
+            )
+        return self
 
     @property
     def reads_words(self) -> bool:

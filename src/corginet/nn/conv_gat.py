@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 from jaxtyping import Float
@@ -24,6 +24,7 @@ from corginet.nn.sparse import CHUNK, SparseMatrix
 class GatConfig(Config):
     """Neighbours weighed by attention (GAT)."""
 
+    carries_content: ClassVar[bool] = True
     kind: Literal["gat"] = "gat"
     heads: int = Field(1, ge=1, le=64, description="attention heads that share the channels")
 
@@ -36,8 +37,11 @@ class GatConv(Conv):
 
     m_ij = W [h_j, value_ij],   weight_ij = softmax over j in N(i) and i of
     leaky(p . m_ij + q . W [h_i, 0]),   new h_i = relu(sum over j of weight_ij m_ij + b),
-    each head on its share of the channels, a node's own message with a value of 0.
-    Source: GAT.  Deviation: the value beside the state; relu, as in CoRGi's experiments.
+    each head on its share of the channels, a node's own message with a value of 0. Content on an
+    edge is added to its sender's state, h_j + content_ij: what a user reads in an item decides
+    how much it is listened to, too.
+    Source: GAT; content as CoRGi's outlook has it.  Deviation: the value beside the state; relu, as
+    in CoRGi's experiments.
     """
 
     def __init__(self, channels: int, heads: int) -> None:
@@ -66,6 +70,10 @@ class GatConv(Conv):
         scores = (messages * self.sender).sum(-1).index_select(0, routes.sources)
         scores = scores + routes.values[:, None] * (of_value * self.sender).sum(-1)
         scores = scores + (messages * self.receiver).sum(-1).index_select(0, routes.targets)
+        read = self._read(content)
+        if read is not None:
+            own = scores.new_zeros(graph.n_nodes, self.heads)
+            scores = scores + torch.cat([(read * self.sender).sum(-1), own])
         weights = routes.softmax(leaky_relu(scores, SLOPE))
         gathered = routes.sum(weights * routes.values[:, None])
         parts = [
@@ -73,7 +81,22 @@ class GatConv(Conv):
             + gathered[:, h, None] * of_value[h]
             for h in range(self.heads)
         ]
-        return torch.relu(torch.cat(parts, dim=1) + self.bias)
+        mixed = torch.cat(parts, dim=1)
+        if read is not None:
+            sent = (weights[: len(read), :, None] * read).flatten(1)
+            mixed = mixed.index_add(0, graph.targets, sent)
+        return torch.relu(mixed + self.bias)
+
+    def _read(
+        self, content: tuple[EdgeContent | None, EdgeContent | None]
+    ) -> Float[Tensor, "edge_message head width"] | None:
+        """W content_ij of every message along an edge; None where no message carries any."""
+        known = [part for part in content if part is not None]
+        if not known:
+            return None
+        none = torch.zeros_like(known[0])
+        both = torch.cat([none if part is None else part for part in content])
+        return self.from_state(both).view(len(both), self.heads, -1)
 
 
 class Routes:

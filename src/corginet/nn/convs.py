@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from jaxtyping import Float, Int
@@ -21,6 +21,7 @@ Aggregate = Literal["mean", "sum", "max"]
 class EdgeStateConfig(Config):
     """Messages carry the state of their edge (GRAPE, CoRGi)."""
 
+    carries_content: ClassVar[bool] = True
     kind: Literal["edge_states"] = "edge_states"
     combine: Literal["add", "concatenate"] = Field(
         "add", description="how an edge's state and its content are put together"

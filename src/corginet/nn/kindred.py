@@ -117,22 +117,38 @@ def _tell(graph: InteractionGraph, pairs: Pairs, content: Content, source: Sourc
     weights = torch.zeros_like(sums)
     if not len(graph) or not len(pairs.users):
         return Told(sums, weights)
-    biases = damped_biases(graph, DAMPING, DAMPING)
-    rest = graph.values - biases.of(graph.users, graph.items)
-    shape = (graph.n_users, graph.n_items)
-    given = SparseMatrix(graph.users, graph.items, rest, shape)
-    seen = SparseMatrix(graph.users, graph.items, torch.ones_like(rest), shape)
     users, user_places = torch.unique(pairs.users, return_inverse=True)
     items, item_places = torch.unique(pairs.items, return_inverse=True)
+    rest = _rest(graph)
     columns = torch.stack([rest, torch.ones_like(rest)], dim=1)
     of_items = _Side(graph.users, graph.items, graph.n_users, pairs.users, item_places)
     of_users = _Side(graph.items, graph.users, graph.n_items, pairs.items, user_places)
-    tables = _tables(given, seen, users, items, content, source)
-    for kind, table in enumerate(tables):
+    for kind, table in enumerate(_tables(graph, rest, users, items, content, source)):
         if table is not None:
             found = (of_users if kind == 1 else of_items).told(table, columns)
             sums[kind], weights[kind] = found.unbind(1)
     return Told(sums, weights)
+
+
+@torch.no_grad()
+def closeness(graph: InteractionGraph, pair: Pairs, content: Content) -> Float[Tensor, " edge"]:
+    """How much every edge at the user or the item of one pair has to tell of it; 0 for others."""
+    if not len(graph):
+        return graph.values.new_zeros(0)
+    rest = _rest(graph)
+    out = torch.zeros_like(rest)
+    for kind, table in enumerate(_tables(graph, rest, pair.users, pair.items, content, None)):
+        if table is not None:
+            at, kin = (graph.items, graph.users) if kind == 1 else (graph.users, graph.items)
+            own = (pair.items if kind == 1 else pair.users)[0]
+            out += torch.where(at == own, table[kin, 0] * rest.abs(), 0.0)
+    return out
+
+
+def _rest(graph: InteractionGraph) -> Float[Tensor, " edge"]:
+    """What biases leave of the values."""
+    biases = damped_biases(graph, DAMPING, DAMPING)
+    return graph.values - biases.of(graph.users, graph.items)
 
 
 class _Side(NamedTuple):
@@ -156,21 +172,24 @@ class _Side(NamedTuple):
 
 
 def _tables(
-    given: SparseMatrix,
-    seen: SparseMatrix,
+    graph: InteractionGraph,
+    rest: Float[Tensor, " edge"],
     users: Int[Tensor, " asked_user"],
     items: Int[Tensor, " asked_item"],
     content: Content,
     source: Source | None,
 ) -> Iterator[Tensor | None]:
     """How alike all are to those asked for, one kind at a time; None where there are too many."""
+    shape = (graph.n_users, graph.n_items)
+    given = SparseMatrix(graph.users, graph.items, rest, shape)
     yield _alike(given, items, JUDGED)
     yield _alike(given.t, users, JUDGED)
+    seen = SparseMatrix(graph.users, graph.items, torch.ones_like(rest), shape)
     yield _alike(seen, items, MET)
     if source is not None:
         read = _read_alike(content, source)
         chosen = read if read is None or len(items) == len(read) else read[:, items]
-        yield None if chosen is None else chosen.to(given.forward_csr.dtype)
+        yield None if chosen is None else chosen.to(rest.dtype)
 
 
 def _alike(
