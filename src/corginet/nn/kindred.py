@@ -187,9 +187,7 @@ def _tables(
     seen = SparseMatrix(graph.users, graph.items, torch.ones_like(rest), shape)
     yield _alike(seen, items, MET)
     if source is not None:
-        read = _read_alike(content, source)
-        chosen = read if read is None or len(items) == len(read) else read[:, items]
-        yield None if chosen is None else chosen.to(rest.dtype)
+        yield _read_alike(content, items, source, rest.dtype)
 
 
 def _alike(
@@ -209,19 +207,16 @@ def _alike(
     return _sharpened(table, columns)
 
 
-_read: WeakKeyDictionary[Content, dict[Source, Tensor | None]] = WeakKeyDictionary()
-
-
-def _read_alike(content: Content, source: Source) -> Float[Tensor, "item item"] | None:
-    """Of items, by the cosine of their texts' vectors; made once per content."""
-    found = _read.setdefault(content, {})
-    if source not in found:
-        name = MEANING if MEANING in content.summaries else source.summary
-        vectors = content.summaries[name].detach()
-        unit = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-9)
-        fits = len(unit) ** 2 <= TABLE
-        found[source] = _sharpened(unit @ unit.t(), torch.arange(len(unit))) if fits else None
-    return found[source]
+def _read_alike(
+    content: Content, columns: Int[Tensor, " asked"], source: Source, dtype: torch.dtype
+) -> Float[Tensor, "item asked"] | None:
+    """By the cosines of the texts' vectors; an item without a text is like no other."""
+    name = MEANING if MEANING in content.summaries else source.summary
+    vectors = content.summaries[name].detach().to(dtype)
+    if len(vectors) ** 2 > TABLE:
+        return None
+    unit = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-9)
+    return _sharpened(unit @ unit[columns].t(), columns)
 
 
 def _sharpened(
