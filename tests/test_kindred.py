@@ -12,12 +12,13 @@ from corginet.nn import kindred
 from corginet.nn.alike import Source
 from corginet.nn.biases import damped_biases
 from corginet.nn.content import Content
-from corginet.nn.kindred import JUDGED, MET, Kindred
+from corginet.nn.kindred import JUDGED, MET, Kindred, Scope
 from corginet.nn.readout import Pairs
 from corginet.world import no_content
 from test_plus import N_ITEMS, N_USERS, a_graph, all_pairs
 
-AVERAGE = Source("average", N_ITEMS, N_USERS)
+PLAIN = Scope.of(N_USERS, N_ITEMS)
+READING = Scope.of(N_USERS, N_ITEMS, Source("average", N_ITEMS, N_USERS))
 
 
 def a_content() -> Content:
@@ -50,7 +51,7 @@ def by_loops(model: Kindred, graph: InteractionGraph, content: Content) -> torch
     judged = shrunk_cosines(given, JUDGED, usual)
     agreeing = shrunk_cosines(given.t(), JUDGED, usual)
     met = shrunk_cosines(seen, MET, 1.0)
-    read = shrunk_cosines(content.summaries["average"].t(), 0.0, 0.0) if model.source else met
+    read = shrunk_cosines(content.summaries["average"].t(), 0.0, 0.0) if model.scope.source else met
     out = []
     for u in range(N_USERS):
         for m in range(N_ITEMS):
@@ -67,11 +68,11 @@ def by_loops(model: Kindred, graph: InteractionGraph, content: Content) -> torch
     return torch.tensor(out, dtype=torch.float64)
 
 
-@pytest.mark.parametrize("source", [AVERAGE, None], ids=["with texts", "without"])
-def test_kin_tell_what_their_loops_tell(source: Source | None) -> None:
+@pytest.mark.parametrize("scope", [READING, PLAIN], ids=["with texts", "without"])
+def test_kin_tell_what_their_loops_tell(scope: Scope) -> None:
     graph = a_graph()
     graph = graph.keep((graph.users != 2) & (graph.items != 1))  # nothing is known of these
-    model, content = Kindred(source).double(), a_content()
+    model, content = Kindred(scope).double(), a_content()
     with torch.no_grad():
         model.log_dampings += 0.3 * torch.arange(len(model.weights))
     found = model(graph, all_pairs(), content)
@@ -89,17 +90,21 @@ def test_too_many_to_compare_and_nothing_to_compare_tell_nothing(
 ) -> None:
     graph, content = a_graph(), a_content()
     none = graph.keep(torch.zeros(17, dtype=torch.bool))
-    assert not Kindred(AVERAGE).double()(none, all_pairs(), content).any()
-    monkeypatch.setattr(kindred, "TABLE", N_ITEMS**2 - 1)
-    assert not Kindred(AVERAGE).double()(graph, all_pairs(), content).any()
+    assert not Kindred(READING).double()(none, all_pairs(), content).any()
+    monkeypatch.setattr(kindred, "TABLE", N_USERS**2 - 1)
+    told = kindred.told_by_kin(graph, all_pairs(), content, Scope.of(N_USERS, N_ITEMS))
+    assert told.sums[0].any() and not told.sums[1].any() and told.sums[2].any()
+    monkeypatch.setattr(kindred, "TABLE", N_ITEMS * N_USERS - 1)
+    nobody = Kindred(Scope.of(N_USERS, N_ITEMS)).double()
+    assert not nobody(graph, all_pairs(), content).any()
 
 
 def test_networks_that_take_turns_share_what_kin_tell() -> None:
     graph, content, pairs = a_graph(), a_content(), all_pairs()
-    first = kindred.told_by_kin(graph, pairs, content, AVERAGE)
-    assert kindred.told_by_kin(graph, pairs, content, AVERAGE) is first
-    assert kindred.told_by_kin(graph, pairs, content, None) is not first
-    other = kindred.told_by_kin(graph, all_pairs(), content, AVERAGE)
+    first = kindred.told_by_kin(graph, pairs, content, READING)
+    assert kindred.told_by_kin(graph, pairs, content, READING) is first
+    assert kindred.told_by_kin(graph, pairs, content, PLAIN) is not first
+    other = kindred.told_by_kin(graph, all_pairs(), content, READING)
     assert other is not first and torch.equal(other.sums, first.sums)
 
 
@@ -109,7 +114,7 @@ def test_closeness_is_what_kin_weigh_times_what_they_say() -> None:
     graph = graph.keep((graph.users != 4) | (graph.items != 2))
     rest = graph.values - damped_biases(graph, 5.0, 5.0).of(graph.users, graph.items)
     close = kindred.closeness(graph, pair, content)
-    told = kindred.told_by_kin(graph, pair, content, None)
+    told = kindred.told_by_kin(graph, pair, content, PLAIN)
     mine = graph.users == 4
     assert not close[(graph.users != 4) & (graph.items != 2)].any()
     # both item kinds together, as absolute values would add up

@@ -23,7 +23,7 @@ from corginet.nn.conv_linear import GcmcConfig, GinConfig, LightGcnConfig, SageC
 from corginet.nn.conv_taste import TasteConfig
 from corginet.nn.convs import EdgeStateConfig, GcnConfig
 from corginet.nn.edge_content import AlongEdges, AlongEdgesConfig
-from corginet.nn.kindred import Kindred, KinReading
+from corginet.nn.kindred import Kindred, KinReading, Scope
 from corginet.nn.layers import LayersConfig
 from corginet.nn.readout import Pairs, Readout, ReadoutConfig
 from corginet.nn.states import StatesConfig
@@ -45,13 +45,15 @@ ConvConfig = Annotated[
 Values = ReadValues | HideValues | ResidualValues
 
 
-def build_values(config: GraphModelConfig, task: Task, source: Source | None) -> Values:
+def build_values(config: GraphModelConfig, task: Task, scope: Scope) -> Values:
     """How values enter; without a text to lean on, residuals are plain ones."""
     kinds: dict[str, Callable[[Task], Values]] = {"read": ReadValues, "hidden": HideValues}
     if config.values in kinds:
         return kinds[config.values](task)
-    tellers = [Kindred(source)] if config.kindred else []
-    return ReadingResiduals(task, source, tellers) if source else ResidualValues(task, tellers)
+    tellers = [Kindred(scope)] if config.kindred else []
+    if scope.source is None:
+        return ResidualValues(task, tellers)
+    return ReadingResiduals(task, scope.source, tellers)
 
 
 class GraphModelConfig(BuildsModel):
@@ -130,11 +132,11 @@ class GraphModelConfig(BuildsModel):
         self, task: Task, n_users: int, n_items: int, dims: Mapping[str, int], seed: int
     ) -> GraphModel:
         """dims holds the width of the words and of each summary."""
-        source = self.source(n_users, n_items)
-        views = [KinReading(self.readout.hidden, source)] if self.kindred else []
+        scope = Scope.of(n_users, n_items, self.source(n_users, n_items))
+        views = [KinReading(self.readout.hidden, scope)] if self.kindred else []
         return GraphModel(
             task,
-            build_values(self, task, source),
+            build_values(self, task, scope),
             self.states.build(n_users, n_items, self.channels, dims, seed),
             self.nodes.build(self.channels, dims, seed),
             [self.conv.build(self.channels) for _ in range(self.n_layers)],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -23,8 +23,26 @@ JUDGED, MET = 5.0, 1.0  # shrinkage of cosines: as if every node had this many e
 DAMPING = 5.0  # of the biases that are taken off before values are compared
 TABLE = 2**26  # pairs of nodes up to which all of them are compared
 STARTS = (0.2, 0.2, 0.6, 0.3)  # weights before anything is learned: the order of `_tables`
+AGREEING, OF_ITEMS = 1, (0, 2, 3)  # places of the kinds in `_tables`: users', and items'
 FAINT = 1e-4  # a smaller sum of likenesses is as good as none
 START_DAMPING = 0.02  # likeness at which what is told counts half, at the start
+
+
+class Scope(NamedTuple):
+    """Which kin are looked for: decided when the model is built, whoever comes later."""
+
+    source: Source | None  # of the texts' vectors; none looks for no items that read alike
+    users: bool  # whether users are few enough to compare all of them
+    items: bool
+
+    @classmethod
+    def of(cls, n_users: int, n_items: int, source: Source | None = None) -> Scope:
+        fits = n_users * n_items <= TABLE
+        return cls(source, fits and n_users**2 <= TABLE, fits and n_items**2 <= TABLE)
+
+    @property
+    def n_kinds(self) -> int:
+        return 3 if self.source is None else 4
 
 
 class Kindred(nn.Module):
@@ -40,17 +58,17 @@ class Kindred(nn.Module):
     Source: neighbourhood models, with their weights learned beside the network's.
     """
 
-    def __init__(self, source: Source | None = None) -> None:
+    def __init__(self, scope: Scope) -> None:
         super().__init__()
-        self.source = source
-        starts = torch.tensor(STARTS[: 3 if source is None else 4])
+        self.scope = scope
+        starts = torch.tensor(STARTS[: scope.n_kinds])
         self.weights = nn.Parameter(starts)
         self.log_dampings = nn.Parameter(torch.full_like(starts, START_DAMPING).log())
 
     def forward(
         self, graph: InteractionGraph, pairs: Pairs, content: Content
     ) -> Float[Tensor, " pair"]:
-        told = told_by_kin(graph, pairs, content, self.source)
+        told = told_by_kin(graph, pairs, content, self.scope)
         shares = told.sums / (told.weights + self.log_dampings.exp()[:, None])
         return self.weights @ shares
 
@@ -62,10 +80,10 @@ class KinReading(PairView):
     of numbers per kind: who listens to which kin can depend on all else that is known.
     """
 
-    def __init__(self, hidden: int, source: Source | None = None) -> None:
+    def __init__(self, hidden: int, scope: Scope) -> None:
         super().__init__()
-        self.source = source
-        self.map = nn.Linear(6 if source is None else 8, hidden, bias=False)
+        self.scope = scope
+        self.map = nn.Linear(2 * scope.n_kinds, hidden, bias=False)
 
     def forward(
         self,
@@ -75,7 +93,7 @@ class KinReading(PairView):
         pairs: Pairs,
         content: Content,
     ) -> Float[Tensor, "pair hidden"]:
-        told = told_by_kin(graph, pairs, content, self.source)
+        told = told_by_kin(graph, pairs, content, self.scope)
         shares = told.sums / (told.weights + START_DAMPING)
         many = told.weights.clamp(min=FAINT).log() / 4
         read: Tensor = self.map(torch.cat([shares, many]).t())
@@ -92,7 +110,7 @@ class Told(NamedTuple):
 class _Asked(NamedTuple):
     pairs: Pairs
     content: Content
-    source: Source | None
+    scope: Scope
     told: Told
 
 
@@ -100,20 +118,18 @@ _told: WeakKeyDictionary[InteractionGraph, _Asked] = WeakKeyDictionary()
 
 
 @torch.no_grad()
-def told_by_kin(
-    graph: InteractionGraph, pairs: Pairs, content: Content, source: Source | None
-) -> Told:
+def told_by_kin(graph: InteractionGraph, pairs: Pairs, content: Content, scope: Scope) -> Told:
     """Found once for all networks that ask the same of the same graph, one after the other."""
     last = _told.get(graph)
-    if last and last.pairs is pairs and last.content is content and last.source == source:
+    if last and last.pairs is pairs and last.content is content and last.scope == scope:
         return last.told
-    told = _tell(graph, pairs, content, source)
-    _told[graph] = _Asked(pairs, content, source, told)
+    told = _tell(graph, pairs, content, scope)
+    _told[graph] = _Asked(pairs, content, scope, told)
     return told
 
 
-def _tell(graph: InteractionGraph, pairs: Pairs, content: Content, source: Source | None) -> Told:
-    sums = graph.values.new_zeros(3 if source is None else 4, len(pairs.users))
+def _tell(graph: InteractionGraph, pairs: Pairs, content: Content, scope: Scope) -> Told:
+    sums = graph.values.new_zeros(scope.n_kinds, len(pairs.users))
     weights = torch.zeros_like(sums)
     if not len(graph) or not len(pairs.users):
         return Told(sums, weights)
@@ -121,12 +137,13 @@ def _tell(graph: InteractionGraph, pairs: Pairs, content: Content, source: Sourc
     items, item_places = torch.unique(pairs.items, return_inverse=True)
     rest = _rest(graph)
     columns = torch.stack([rest, torch.ones_like(rest)], dim=1)
-    of_items = _Side(graph.users, graph.items, graph.n_users, pairs.users, item_places)
-    of_users = _Side(graph.items, graph.users, graph.n_items, pairs.items, user_places)
-    for kind, table in enumerate(_tables(graph, rest, users, items, content, source)):
-        if table is not None:
-            found = (of_users if kind == 1 else of_items).told(table, columns)
-            sums[kind], weights[kind] = found.unbind(1)
+    tables = list(_tables(graph, rest, users, items, content, scope))
+    by_users = _Side(graph.users, graph.items, graph.n_users, pairs.users, item_places)
+    by_items = _Side(graph.items, graph.users, graph.n_items, pairs.items, user_places)
+    for side, kinds in ((by_items, (AGREEING,)), (by_users, OF_ITEMS[: scope.n_kinds - 1])):
+        found = {kind: table for kind in kinds if (table := tables[kind]) is not None}
+        for kind, told in zip(found, side.told(list(found.values()), columns), strict=True):
+            sums[kind], weights[kind] = told.unbind(1)
     return Told(sums, weights)
 
 
@@ -137,10 +154,12 @@ def closeness(graph: InteractionGraph, pair: Pairs, content: Content) -> Float[T
         return graph.values.new_zeros(0)
     rest = _rest(graph)
     out = torch.zeros_like(rest)
-    for kind, table in enumerate(_tables(graph, rest, pair.users, pair.items, content, None)):
+    scope = Scope.of(graph.n_users, graph.n_items)
+    for kind, table in enumerate(_tables(graph, rest, pair.users, pair.items, content, scope)):
         if table is not None:
-            at, kin = (graph.items, graph.users) if kind == 1 else (graph.users, graph.items)
-            own = (pair.items if kind == 1 else pair.users)[0]
+            turned = kind == AGREEING
+            at, kin = (graph.items, graph.users) if turned else (graph.users, graph.items)
+            own = (pair.items if turned else pair.users)[0]
             out += torch.where(at == own, table[kin, 0] * rest.abs(), 0.0)
     return out
 
@@ -161,13 +180,17 @@ class _Side(NamedTuple):
     columns: Int[Tensor, " pair"]  # of the table of likenesses
 
     def told(
-        self, table: Float[Tensor, "node asked"], columns: Float[Tensor, "edge column"]
-    ) -> Float[Tensor, "pair column"]:
-        out = columns.new_zeros(len(self.asked), columns.shape[1])
+        self, tables: Sequence[Tensor], columns: Float[Tensor, "edge column"]
+    ) -> list[Float[Tensor, "pair column"]]:
+        """For each table of likenesses, the weighted sums of what kin gave or got."""
+        out = [columns.new_zeros(len(self.asked), columns.shape[1]) for _ in tables]
+        if not tables:
+            return out
         for run in histories(self.ends, self.n_nodes, self.asked):
             own = self.columns[run.part]
-            places = self.kin[run.edges] * table.shape[1] + own[run.rows]
-            out[run.part] = run.sums(table.view(-1).take(places), columns)
+            places = self.kin[run.edges] * tables[0].shape[1] + own[run.rows]
+            for sums, table in zip(out, tables, strict=True):
+                sums[run.part] = run.sums(table.view(-1).take(places), columns)
         return out
 
 
@@ -177,26 +200,24 @@ def _tables(
     users: Int[Tensor, " asked_user"],
     items: Int[Tensor, " asked_item"],
     content: Content,
-    source: Source | None,
+    scope: Scope,
 ) -> Iterator[Tensor | None]:
-    """How alike all are to those asked for, one kind at a time; None where there are too many."""
+    """How alike all are to those asked for, one kind at a time; None for what is out of scope."""
     shape = (graph.n_users, graph.n_items)
     given = SparseMatrix(graph.users, graph.items, rest, shape)
-    yield _alike(given, items, JUDGED)
-    yield _alike(given.t, users, JUDGED)
+    yield _alike(given, items, JUDGED) if scope.items else None
+    yield _alike(given.t, users, JUDGED) if scope.users else None
     seen = SparseMatrix(graph.users, graph.items, torch.ones_like(rest), shape)
-    yield _alike(seen, items, MET)
-    if source is not None:
-        yield _read_alike(content, items, source, rest.dtype)
+    yield _alike(seen, items, MET) if scope.items else None
+    if scope.source is not None:
+        yield _read_alike(content, items, scope.source, rest.dtype) if scope.items else None
 
 
 def _alike(
     given: SparseMatrix, columns: Int[Tensor, " asked"], shrinkage: float
-) -> Float[Tensor, "column asked"] | None:
+) -> Float[Tensor, "column asked"]:
     """By the shrunk cosines of a sparse matrix's columns."""
-    n_rows, n = given.forward_csr.shape
-    if n * n > TABLE or n_rows * n > TABLE:
-        return None
+    n = given.forward_csr.shape[1]
     values = given.forward_csr.values()
     squares = values.new_zeros(n).index_add(0, given.forward_csr.col_indices(), values.square())
     usual = values.square().mean().clamp(min=1e-12)
@@ -209,12 +230,10 @@ def _alike(
 
 def _read_alike(
     content: Content, columns: Int[Tensor, " asked"], source: Source, dtype: torch.dtype
-) -> Float[Tensor, "item asked"] | None:
+) -> Float[Tensor, "item asked"]:
     """By the cosines of the texts' vectors; an item without a text is like no other."""
     name = MEANING if MEANING in content.summaries else source.summary
     vectors = content.summaries[name].detach().to(dtype)
-    if len(vectors) ** 2 > TABLE:
-        return None
     unit = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-9)
     return _sharpened(unit @ unit[columns].t(), columns)
 
