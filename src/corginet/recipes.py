@@ -132,8 +132,8 @@ _row(
         "optimizer": "adamw",
         "weight_decay": 0.01,
         "averaging": 0.9,
-        "epochs": 400,
-        "patience": 60,
+        "epochs": 200,
+        "patience": 80,
         "validate_every": 5,
     },
 )

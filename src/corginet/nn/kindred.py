@@ -25,6 +25,7 @@ TABLE = 2**26  # pairs of nodes up to which all of them are compared
 STARTS = (0.2, 0.2, 0.6, 0.3)  # weights before anything is learned: the order of `_tables`
 AGREEING, OF_ITEMS = 1, (0, 2, 3)  # places of the kinds in `_tables`: users', and items'
 FAINT = 1e-4  # a smaller sum of likenesses is as good as none
+FAST = 10.0  # dampings that fit differ by powers of ten between data: they take larger steps
 START_DAMPING = 0.02  # likeness at which what is told counts half, at the start
 
 
@@ -63,14 +64,18 @@ class Kindred(nn.Module):
         self.scope = scope
         starts = torch.tensor(STARTS[: scope.n_kinds])
         self.weights = nn.Parameter(starts)
-        self.log_dampings = nn.Parameter(torch.full_like(starts, START_DAMPING).log())
+        self.log_dampings = nn.Parameter(torch.full_like(starts, START_DAMPING).log() / FAST)
 
     def forward(
         self, graph: InteractionGraph, pairs: Pairs, content: Content
     ) -> Float[Tensor, " pair"]:
         told = told_by_kin(graph, pairs, content, self.scope)
-        shares = told.sums / (told.weights + self.log_dampings.exp()[:, None])
+        shares = told.sums / (told.weights + self.dampings[:, None])
         return self.weights @ shares
+
+    @property
+    def dampings(self) -> Float[Tensor, " kind"]:
+        return (FAST * self.log_dampings).exp()
 
 
 class KinReading(PairView):
