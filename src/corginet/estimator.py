@@ -234,8 +234,8 @@ class Estimator:
         pairs = Pairs(torch.full((len(unseen),), row), torch.from_numpy(unseen))
         raw = predict_raw(self.model, self.training_graph(), pairs, self.content())
         best = torch.argsort(-raw, stable=True)[:top]  # clipped values would be tied at the bound
-        ids = self.ratings.item_ids.ids.gather(unseen[best.numpy()])
         values = to_values(raw[best], self.ratings.task).double().numpy()
+        ids = self.ratings.item_ids.ids.gather(unseen[best.numpy()])
         return pl.DataFrame({"item": ids, "prediction": values})
 
     def _read_history(self, history: Source, columns: Mapping[str, str] | None) -> Ratings:
@@ -251,8 +251,7 @@ class Estimator:
         history: Ratings | None,
         new_texts: pl.DataFrame | None,
     ) -> tuple[np.ndarray, InteractionGraph, Pairs]:
-        train = self.split.rows(TRAIN)
-        r = self.ratings
+        train, r = self.split.rows(TRAIN), self.ratings
         seen = dataclasses.replace(
             r, users=r.users[train], items=r.items[train], values=r.values[train]
         )

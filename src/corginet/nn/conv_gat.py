@@ -96,7 +96,7 @@ class GatConv(Conv):
             return None
         none = torch.zeros_like(known[0])
         both = torch.cat([none if part is None else part for part in content])
-        return self.from_state(both).view(len(both), self.heads, -1)
+        return self.from_state(both).view(len(both), *self.sender.shape)
 
 
 class Routes:

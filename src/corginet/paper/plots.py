@@ -45,6 +45,8 @@ def lines(
         )
     if log_x:
         axes.set_xscale("log", base=2)
+        marks = sorted({x for line in series.values() for x in line.x})
+        axes.set_xticks(marks, [f"{x:g}" for x in marks])
     if ticks:
         axes.set_xticks(range(len(ticks)), ticks)
     finish(axes, x_label, y_label, legend=len(series) > 1)
