@@ -113,10 +113,9 @@ _INITIAL: dict[str, tuple[str, str, dict[str, Any]]] = {
 _row(
     "corgi-plus",
     "",
-    "beyond the paper: biases that read, liked neighbours, text components, an ensemble",
+    "beyond the paper: kin, biases that read, liked neighbours, text components, an ensemble",
     model={
         "kind": "ensemble",
-        "members": 3,
         "member": {
             "channels": 32,
             "n_layers": 2,

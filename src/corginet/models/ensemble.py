@@ -29,7 +29,7 @@ class EnsembleConfig(BuildsModel):
     """Networks that start from different weights and see different hidden edges."""
 
     kind: Literal["ensemble"] = "ensemble"
-    members: int = Field(6, ge=1, le=64, description="networks that are averaged")
+    members: int = Field(3, ge=1, le=64, description="networks that are averaged")
     components: int = Field(
         64, ge=1, le=1024, description="directions kept of the texts' meaning, and of their stems"
     )

@@ -11,9 +11,8 @@ from torch import Tensor, nn
 
 from corginet.data.graph import InteractionGraph
 from corginet.data.task import Task
-from corginet.nn.alike import Source, taste_for, text_means
+from corginet.nn.alike import Source, by_meaning, taste_for, text_means
 from corginet.nn.biases import Biases, damped_biases
-from corginet.nn.components import MEANING
 from corginet.nn.content import Content
 from corginet.nn.readout import Pairs
 
@@ -143,8 +142,3 @@ class ReadingResiduals(ResidualValues):
             told = taste_for(rest, graph, asked, content, by_meaning(content, self.source))
         own = self.taste * self._open(graph)[asked.items] * told
         return expected.index_add(0, few, own.to(expected.dtype))
-
-
-def by_meaning(content: Content, source: Source) -> Source:
-    """Tastes are told by meaning alone, where that is known apart."""
-    return source._replace(summary=MEANING) if MEANING in content.summaries else source

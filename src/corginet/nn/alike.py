@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from corginet.data.graph import InteractionGraph
+from corginet.nn.components import MEANING
 from corginet.nn.content import Content
 from corginet.nn.histories import histories
 from corginet.nn.readout import Pairs
@@ -33,6 +34,11 @@ class Source(NamedTuple):
     summary: str
     n_items: int
     n_users: int
+
+
+def by_meaning(content: Content, source: Source) -> Source:
+    """What texts mean, without their words, where that is known apart."""
+    return source._replace(summary=MEANING) if MEANING in content.summaries else source
 
 
 def text_means(

@@ -11,9 +11,8 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from corginet.data.graph import InteractionGraph
-from corginet.nn.alike import Source
+from corginet.nn.alike import TABLE, Source, by_meaning
 from corginet.nn.biases import damped_biases
-from corginet.nn.components import MEANING
 from corginet.nn.content import Content
 from corginet.nn.histories import histories
 from corginet.nn.readout import Pairs, PairView
@@ -21,7 +20,6 @@ from corginet.nn.sparse import SparseMatrix
 
 JUDGED, MET = 5.0, 1.0  # shrinkage of cosines: as if every node had this many edges more
 DAMPING = 5.0  # of the biases that are taken off before values are compared
-TABLE = 2**26  # pairs of nodes up to which all of them are compared
 STARTS = (0.2, 0.2, 0.6, 0.3)  # weights before anything is learned: the order of `_tables`
 AGREEING, OF_ITEMS = 1, (0, 2, 3)  # places of the kinds in `_tables`: users', and items'
 FAINT = 1e-4  # a smaller sum of likenesses is as good as none
@@ -237,8 +235,7 @@ def _read_alike(
     content: Content, columns: Int[Tensor, " asked"], source: Source, dtype: torch.dtype
 ) -> Float[Tensor, "item asked"]:
     """By the cosines of the texts' vectors; an item without a text is like no other."""
-    name = MEANING if MEANING in content.summaries else source.summary
-    vectors = content.summaries[name].detach().to(dtype)
+    vectors = content.summaries[by_meaning(content, source).summary].detach().to(dtype)
     unit = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-9)
     return _sharpened(unit @ unit[columns].t(), columns)
 
