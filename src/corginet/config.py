@@ -114,6 +114,8 @@ def _sentence(error: Any) -> str:
     path = ".".join(str(part) for part in error["loc"])
     if error["type"] == "extra_forbidden":
         return f"unknown field '{path}'; remove it"
+    if error["type"] == "value_error" and isinstance(error["input"], Mapping):
+        return str(error["ctx"]["error"])  # of parts together: no single value is to blame
     return f"'{path}' got {error['input']!r}; {error['msg'][:1].lower()}{error['msg'][1:]}"
 
 
